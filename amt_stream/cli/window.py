@@ -16,6 +16,7 @@ from amt_stream.cli.making import SHOWN_MS, EngineSetup, input_from_window, mete
 from amt_stream.cli.messages import Mistake, say
 from amt_stream.cli.options.live import MeterOptions
 from amt_stream.cli.preset import needs_levels
+from amt_stream.core.importing import install
 from amt_stream.meters.audience import at_microphone
 from amt_stream.meters.frames import LIMITS
 from amt_stream.meters.limits import Limit, Stood
@@ -190,7 +191,7 @@ def show_window(args: MeterOptions, preset: Preset) -> tuple[int, Maker] | None:
     except ImportError as error:
         say(
             f"the window is not installed ({error}), so the meter runs in the terminal: "
-            'pip install "amt_stream[app]"'
+            f"{install('app')}"
         )
         return None
     maker = Maker(args, preset)

@@ -1,4 +1,4 @@
-"""Faster imports of heavy libraries."""
+"""Imports of heavy libraries, and what is said where a library is not installed."""
 
 import gc
 import importlib
@@ -51,6 +51,12 @@ HEAVY = ("torch", "numba", "llvmlite")
 def has_torch() -> bool:
     """Whether PyTorch and numba are installed; `amt-stream-station` does without them."""
     return all(importlib.util.find_spec(name) is not None for name in HEAVY)
+
+
+def install(extra: str) -> str:
+    """The command that installs an extra of this package, or of `amt-stream-station`."""
+    # The other one would replace the files of this one.
+    return f'pip install "{"amt_stream" if has_torch() else "amt-stream-station"}[{extra}]"'
 
 
 def refuse_without_torch(what: str) -> None:

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from amt_stream.core.importing import install
 from amt_stream.core.safe_text import brief, plain
 from amt_stream.core.tables import TableError
 
@@ -29,8 +30,7 @@ def refuse_no_excel() -> None:
     """Raise TableError if openpyxl is not installed."""
     if find_spec("openpyxl") is None:
         raise TableError(
-            'xlsx needs openpyxl, which is not installed: pip install "amt_stream[excel]", or '
-            "choose CSV"
+            f"xlsx needs openpyxl, which is not installed: {install('excel')}, or choose CSV"
         )
 
 

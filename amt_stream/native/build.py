@@ -17,6 +17,7 @@ from pathlib import Path
 
 from amt_stream.core.built_ahead import NotBuilt as NotBuilt  # noqa: PLC0414
 from amt_stream.core.errors import Refusal
+from amt_stream.core.importing import install
 from amt_stream.core.processes import module_command
 from amt_stream.native.kernels import environment, kernel_code
 from amt_stream.native.targets import files_of
@@ -100,7 +101,7 @@ ZIG_TARGETS = {
 def zig() -> list[str]:
     """The command of Zig's C compiler. Raises NotBuilt if it is not installed."""
     if importlib.util.find_spec("ziglang") is None:
-        raise NotBuilt('Zig is not installed, which links it: pip install "amt_stream[native]"')
+        raise NotBuilt(f"Zig is not installed, which links it: {install('native')}")
     return [*module_command("ziglang"), "cc"]
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from amt_stream.core.importing import install
 from amt_stream.core.json_types import JsonDict
 from amt_stream.core.words import counted
 from amt_stream.meters import rows
@@ -130,6 +131,6 @@ def _extra(package: str) -> Any:
         return import_module(package)
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            f'this needs {package}, which is not installed: pip install "amt_stream[data]"',
+            f"this needs {package}, which is not installed: {install('data')}",
             name=package,
         ) from error

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from amt_stream.core.files import sync_folder
+from amt_stream.core.importing import install
 from amt_stream.core.json_types import JsonDict
 from amt_stream.core.safe_text import sentence
 from amt_stream.meters.rows import Rows
@@ -26,8 +27,8 @@ def refuse_no_parquet() -> None:
     """Raise SessionError if pyarrow is not installed."""
     if find_spec("pyarrow") is None:
         raise SessionError(
-            'parquet needs pyarrow, which is not installed: pip install "amt_stream[data]", or '
-            "choose another format"
+            f"parquet needs pyarrow, which is not installed: {install('data')}, or choose another "
+            "format"
         )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from amt_stream.core.files import NotThatFile, small_content, small_text, whole_text_file
+from amt_stream.core.importing import install
 from amt_stream.meters.calibration import rfc3339
 from amt_stream.sessions.files import SessionError, as_session_error
 
@@ -61,7 +62,7 @@ def _key(path: Path, kind: str) -> Any:
         from cryptography.hazmat.primitives.asymmetric import ed25519
     except ModuleNotFoundError as error:
         raise SessionError(
-            "a signature needs the package cryptography: pip install 'amt_stream[sign]'"
+            f"a signature needs the package cryptography: {install('sign')}"
         ) from error
     try:
         data = small_text(path).encode()

@@ -273,7 +273,7 @@ except ImportError as error:
     )
     assert done.stdout == (
         "TransitionRecorder needs tensordict and torchrl, which are not installed: "
-        "pip install 'amt_stream[rl]'\n"
+        'pip install "amt_stream[rl]"\n'
     )
 
 

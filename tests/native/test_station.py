@@ -12,7 +12,7 @@ import soundfile
 from amt_stream import Engine, PushSource
 from amt_stream.cli.command import run_command
 from amt_stream.core.built_ahead import BuiltLoop, cache_folder
-from amt_stream.core.importing import NeedsTorch
+from amt_stream.core.importing import NeedsTorch, install
 from amt_stream.dsp.stages import SoundLevel
 from amt_stream.engine.models.preparing import ready_model
 from amt_stream.meters.accumulators import loops
@@ -32,11 +32,12 @@ def station(shared):
     with (shared / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.exists():
-            for place in (folder / "amt_stream" / "native", folder / "amt_stream"):
-                place.mkdir(parents=True, exist_ok=True)
-            to = folder / "amt_stream" / "native"
+            being_built = shared / "station_being_built"
+            to = being_built / "amt_stream" / "native"
+            to.mkdir(parents=True, exist_ok=True)
             for _ in build_for_engines([("spl", FS, 2)], [HOST], of_this_computer, to):
                 pass
+            being_built.rename(folder)
     return folder
 
 
@@ -107,6 +108,18 @@ def test_what_it_leaves_out_is_refused_in_a_sentence(station, args, words):
 def test_a_library_of_two_channels_does_not_serve_one(compiled):
     with pytest.raises(NeedsTorch, match="spl at 48000 Hz for 1 channel is not among"):
         CompiledModel("spl", FS, 1, {})
+
+
+def test_the_window_opens(station, xvfb):
+    done = run(station, "meter", "--source", "demo", "--model", "spl", "--duration", "1")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("torch", [True, False])
+def test_an_extra_is_that_of_the_installed_package(monkeypatch, torch):
+    monkeypatch.setattr("amt_stream.core.importing.has_torch", lambda: torch)
+    package = "amt_stream" if torch else "amt-stream-station"
+    assert install("app") == f'pip install "{package}[app]"'
 
 
 def test_a_live_meter_writes_rows(station):

@@ -32,17 +32,24 @@ def station(tmp_path_factory, record):
     before = megabytes(folder)
     wheels = (ROOT / "dist").glob(f"amt_stream_station-{__version__}-*.whl")
     wheel = max(wheels, key=lambda path: path.stat().st_mtime)
-    subprocess.run([folder / "bin" / "pip", "install", "-q", wheel], check=True)
+    install = folder / "bin" / "pip", "install", "-q"
+    subprocess.run([*install, wheel], check=True)
     added = megabytes(folder) - before
     record("amt-stream-station with four models, beyond Python", f"{added:.0f} MB on disk")
     assert added <= 120
+    subprocess.run([*install, "-c", ROOT / "constraints.txt", f"{wheel}[app]"], check=True)
     return folder / "bin" / "amt-stream"
 
 
+@pytest.fixture
+def alone():
+    """The variables of a process that finds no package of this tree."""
+    return {key: v for key, v in os.environ.items() if key != "PYTHONPATH"}
+
+
 @pytest.mark.parametrize("models", ["spl", "moore2016,spl,zwicker,bs1770"])
-def test_a_meter(station, tmp_path, record, models):
+def test_a_meter(station, tmp_path, record, alone, models):
     asked = "meter", "--source", "demo", "--model", models, "--format", "csv", "--duration", "2"
-    alone = {key: v for key, v in os.environ.items() if key != "PYTHONPATH"}
     times = []
     for _ in range(3):
         began = os.times()
@@ -69,3 +76,21 @@ def test_a_meter(station, tmp_path, record, models):
     assert int(kilobytes) <= 100_000
     assert "0 samples lost" in run.stderr
     assert run.stdout.count("\n2.0,") == 1
+
+
+@pytest.mark.parametrize("models", ["spl", "moore2016,spl,zwicker,bs1770"])
+def test_the_window(station, tmp_path, record, xvfb, alone, models):
+    asked = "meter", "--source", "demo", "--model", models, "--duration", "10"
+    alone |= {"DISPLAY": os.environ["DISPLAY"]}
+    run = subprocess.run(
+        ["/usr/bin/time", "-f", "%M kB", station, *asked],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+        env=alone,
+    )
+    (kilobytes,) = re.findall(r"^(\d+) kB$", run.stderr, re.MULTILINE)
+    record(f"amt-stream-station: window with {models}, 10 s", f"{int(kilobytes) / 1e3:.0f} MB")
+    assert "terminal" not in run.stderr
+    assert int(kilobytes) <= 200_000

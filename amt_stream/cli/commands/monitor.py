@@ -7,6 +7,7 @@ from amt_stream.cli.command import Parser, run_chosen, run_command
 from amt_stream.cli.desktop import NAME, install_desktop, remove_desktop, this_program
 from amt_stream.cli.messages import Mistake, say
 from amt_stream.cli.options.live import MonitorOptions
+from amt_stream.core.importing import install
 
 
 def run_monitor(argv: Sequence[str] | None = None) -> int:
@@ -50,6 +51,4 @@ def _refuse_without_window() -> None:
     try:
         import amt_monitor.window.run  # noqa: F401 (is it there?)
     except ImportError as error:
-        raise Mistake(
-            f'the window is not installed ({error}): pip install "amt_stream[app]"'
-        ) from error
+        raise Mistake(f"the window is not installed ({error}): {install('app')}") from error

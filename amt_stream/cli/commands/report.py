@@ -6,6 +6,7 @@ from pathlib import Path
 from amt_stream.cli.files import atomic_text_file, not_to_write, write_bytes
 from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.options.sessions import ReportOptions
+from amt_stream.core.importing import install
 
 HTML, PDF = ".html", ".pdf"
 
@@ -88,7 +89,7 @@ def _write_pdf(out: Path, page: str) -> None:
         from amt_monitor.dialogs.report_pdf import pdf_of
     except ImportError as error:
         raise Mistake(
-            f"a PDF needs the window's libraries, which are not installed ({error}): pip install "
-            f'"amt_stream[app]", or write {HTML}, which every browser prints'
+            f"a PDF needs the window's libraries, which are not installed ({error}): "
+            f"{install('app')}, or write {HTML}, which every browser prints"
         ) from error
     write_bytes(out, pdf_of(page))

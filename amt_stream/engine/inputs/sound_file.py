@@ -6,6 +6,7 @@ from pathlib import Path
 
 from amt_stream.core.errors import Refusal
 from amt_stream.core.files import NotThatFile, require_file, why
+from amt_stream.core.importing import install
 from amt_stream.core.words import counted
 from amt_stream.engine.readers import av_link
 from amt_stream.engine.readers.libsndfile import Undecodable
@@ -141,7 +142,7 @@ def _first_link(source: SourceBytes, path: Path | None) -> Link | None:
         except Undecodable as error:
             raise refusal or Undecodable(f"it is {name}, and {error}") from error
     more = f"{refusal}; the extra" if refusal else f"it is {name}, which the extra"
-    raise Undecodable(f"{more} `files` reads{' more' * bool(refusal)}: {av_link.EXTRA}")
+    raise Undecodable(f"{more} `files` reads{' more' * bool(refusal)}: {install('files')}")
 
 
 def refuse_invalid(link: Link, name: str) -> None:

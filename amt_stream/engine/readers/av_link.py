@@ -16,8 +16,6 @@ from amt_stream.engine.readers.link import Link, beyond
 from amt_stream.engine.readers.source_bytes import SourceBytes
 from amt_stream.engine.readers.view import View
 
-EXTRA = "pip install 'amt_stream[files]'"
-
 ENDINGS = (".m4a", ".aac", ".ac3", ".eac3", ".mka", ".wma", ".wv", ".ape", ".tta", ".amr")
 """Endings of sound files of these formats; videos are read too, if they are named."""
 

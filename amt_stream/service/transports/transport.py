@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from amt_stream.core.errors import Refusal
 from amt_stream.core.files import NotThatFile, secret_text
+from amt_stream.core.importing import install
 from amt_stream.service.message import Message
 
 
@@ -17,7 +18,7 @@ class ServiceError(Refusal):
 
 def missing(needed: str, extra: str = "serve") -> ServiceError:
     """The error for a missing library; `needed` says who needs which."""
-    return ServiceError(f'{needed}, which is not installed: pip install "amt_stream[{extra}]"')
+    return ServiceError(f"{needed}, which is not installed: {install(extra)}")
 
 
 def secret_in(path: str) -> str:

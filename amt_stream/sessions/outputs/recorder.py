@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from amt_stream.core.importing import install
 from amt_stream.core.words import counted
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.meters.frames import Fault, Frames, scalar_field
@@ -175,7 +176,7 @@ class TransitionRecorder:
         except ModuleNotFoundError as error:
             raise ModuleNotFoundError(
                 "TransitionRecorder needs tensordict and torchrl, which are not installed: "
-                "pip install 'amt_stream[rl]'"
+                f"{install('rl')}"
             ) from error
         if every < 1 or rows < 3:
             raise ValueError(f"every is {every}, rows is {rows}: give at least 1, and 3 rows")
