@@ -16,7 +16,7 @@ from amt_stream.cli.making import SHOWN_MS, EngineSetup, input_from_window, mete
 from amt_stream.cli.messages import Mistake, say
 from amt_stream.cli.options.live import MeterOptions
 from amt_stream.cli.preset import needs_levels
-from amt_stream.core.importing import install
+from amt_stream.core.importing import has_torch, install
 from amt_stream.meters.audience import at_microphone
 from amt_stream.meters.frames import LIMITS
 from amt_stream.meters.limits import Limit, Stood
@@ -144,7 +144,7 @@ class Maker:
             args = replace(args, channels=request.channels or args.channels)
             args = replace(args, layout=request.layout or args.layout)
             given, blocksize = metered_input(args, preset), args.blocksize
-        asks = {"specific_loudness": SHOWS_SPECIFIC in preset.names}
+        asks = {"specific_loudness": SHOWS_SPECIFIC in preset.names and has_torch()}
         with given.started(preset.run_in) as given:
             setup = EngineSetup.made(args, preset, given, blocksize, asks)
             yield replace(setup, remembers=True)
