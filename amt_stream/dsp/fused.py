@@ -1,6 +1,7 @@
 """Stages as one or two compiled calls on a plan, without torch between the kernels."""
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from math import prod
 from operator import is_
@@ -19,7 +20,10 @@ from amt_stream.dsp.functional.compiler.private_torch import (
     autocast,
     buffers_of,
     forward_hooks,
+    forward_mode,
     members_of,
+    trace,
+    transform,
 )
 from amt_stream.dsp.functional.compiler.threads import SMALL
 from amt_stream.dsp.stream import SHAPES
@@ -114,7 +118,7 @@ class FusedStage(Stage):
         return super().advance(x, state)
 
     def shortcut(
-        self, x: Tensor, state: State, buffers: Mapping[str, Tensor | None]
+        self, x: Tensor, state: State, buffers: Mapping[str, Tensor | None], hooks: Sequence[Any]
     ) -> "Shortcut | None":
         own = type(self).step is FusedStage.step
         fused = self._as_made() if own and compilable(x) else None
@@ -122,7 +126,7 @@ class FusedStage(Stage):
         last = pool[-1:]
         if fused is None or not last or not last[0].holds(state) or len(buffers) != len(state):
             return None
-        return Shortcut(fused, self, pool, state, buffers)
+        return Shortcut(fused, self, pool, state, buffers, hooks)
 
 
 class FusedChain(FusedStage, Chain):
@@ -142,10 +146,10 @@ class PlanOnly(FusedStage):
 
 
 class Shortcut:
-    """`FusedStage.advance` for blocks of one shape of one stream.
+    """A stream of a `FusedStage` for blocks of one shape, without gradients.
 
-    Checks at once all that `Stream` and `Fused` check one after the other, which in blocks of 1 ms
-    takes longer than the kernels of a short model.
+    Checks at once all that `Stream` and `Fused` check one after the other, which takes longer than
+    the kernels of a short model.
     """
 
     def __init__(
@@ -155,8 +159,10 @@ class Shortcut:
         pool: "list[Workspace]",
         state: State,
         buffers: Mapping[str, Any],
+        hooks: Sequence[Any],
     ) -> None:
         self.fused, self.model, self.state, self.buffers = fused, model, state, buffers
+        self.watchers = [*hooks, *fused.watchers]
         self.pool, self.token = pool, object()
         # With an end, so that a longer or shorter dict is not equal.
         self.values = [*map(dict.values, [*fused.buffers, buffers]), (self.token,)]
@@ -171,9 +177,11 @@ class Shortcut:
             or not x.is_cpu
             or stage is not self.model
             or buffers is not self.buffers
-            or any(fused.watchers)
+            or any(self.watchers)
             or autocast()
-            or not compilable()
+            or forward_mode()
+            or transform() is not None
+            or trace() is not None
             or not all(map(is_, chain.from_iterable(self.values), self.tensors))
             or list(map(Tensor.data_ptr, self.filled)) != self.places
         ):
@@ -207,9 +215,8 @@ class Workspace:
     arrays: allocated for it
     memory: state by its key: its row and its shape there
     outputs: shapes of the outputs
-    given: rows of the plan for their addresses
-    sizes: of the outputs in bytes
-    allocated: outputs of the next blocks, the last one first
+    given: the rows of the plan for them, as bytes
+    allocated: outputs of the next blocks, each with its rows, the last one first
     pool: where it waits between blocks, unless they are too large
     owner: token of the shortcut whose state is in the plan
     """
@@ -221,8 +228,8 @@ class Workspace:
         self.arrays: dict[str, Tensor] = {}
         self.memory: dict[str, tuple[str, Shape]] = {}
         self.outputs: tuple[Shape, ...] = ()
-        self.allocated: list[tuple[Tensor, ...]] = []
-        self.given = self.sizes = np.zeros(0, np.int64)
+        self.allocated: list[tuple[tuple[Tensor, ...], bytes]] = []
+        self.given = memoryview(b"")
         self.pool: list[Workspace] | None = None
         self.owner: object = None
         self.state: list[Tensor] = []
@@ -273,6 +280,7 @@ class Fused:
     axes: least number of axes of the input
     first_output: the row of the first output; the others follow
     host_outputs: those that programs without Python get, the first ones of all
+    output: the type of the output, whose fields are in the order of the rows
     gives: whether the last kernel returns a bool, True if the tables fit
     """
 
@@ -282,6 +290,7 @@ class Fused:
     axes = 1
     first_output: str
     host_outputs: tuple[HostOutput, ...]
+    output: ClassVar[Any]
     gives: ClassVar[bool] = False
 
     def __init__(self, whole: Stage, parts: Mapping[str, Any]) -> None:
@@ -311,6 +320,7 @@ class Fused:
             self.made = Workspace(self.rows)
             self.called: dict[str, KernelCall] = {}
             self.make(self.made)
+            self.entry: Any = getattr(sys.modules[self.home], self.kernels[-1])
             self.ahead: Ahead | None = None
 
     def make(self, made: Workspace) -> None:
@@ -323,7 +333,9 @@ class Fused:
 
     def run(self, workspace: Workspace) -> Outputs:
         """The output for the planned input; None, with no state written, if a table is unfit."""
-        raise NotImplementedError
+        y = self.outputs(workspace)
+        self.entry(workspace.plan, self.like)
+        return tuple.__new__(self.output, y)  # the class itself takes twice as long
 
     def suits(self, lead: Shape) -> bool:
         """Whether the kernels take inputs of this shape (without time)."""
@@ -377,7 +389,8 @@ class Fused:
 
     def processed(self, x: Tensor, workspace: Workspace) -> Outputs:
         """The output for `x` in a workspace for its shape and state; None as `process` does."""
-        x = (x.resolve_neg() if x.is_neg() else x).contiguous()
+        if x.is_neg() or not x.is_contiguous():
+            x = x.resolve_neg().contiguous()
         workspace.sound[0] = x.data_ptr()
         y = self.run(workspace)
         if y is not None and workspace.pool is not None:
@@ -417,8 +430,8 @@ class Fused:
         """New output tensors, with their addresses in the plan."""
         if not workspace.allocated:
             self._allocate_outputs(workspace)
-        workspace.given += workspace.sizes
-        return workspace.allocated.pop()
+        y, workspace.given[:] = workspace.allocated.pop()
+        return y
 
     def _allocate_outputs(self, workspace: Workspace) -> None:
         """Allocate outputs of the next blocks, of several if they are short: it takes less time."""
@@ -434,11 +447,13 @@ class Fused:
                 )
                 for n, *rest in shapes
             ]
-        first, workspace.sizes = getattr(self.rows, self.first_output), np.array(sizes)
-        workspace.given = workspace.plan[first : first + len(shapes), 0]
-        # Those of the block before the first.
-        workspace.given[:] = [outputs[0].data_ptr() for outputs in each] - workspace.sizes
-        workspace.allocated = [*zip(*each, strict=True)][::-1]
+        first = getattr(self.rows, self.first_output)
+        given = workspace.plan[first : first + len(shapes)]
+        rows = np.repeat(given[None], count, 0)
+        rows[..., 0] = np.arange(count)[:, None] * sizes + [v[0].data_ptr() for v in each]
+        workspace.given = memoryview(given).cast("B")
+        together = zip(zip(*each, strict=True), map(np.ndarray.tobytes, rows), strict=True)
+        workspace.allocated = [*together][::-1]
 
     def call(self, made: Workspace, called: Mapping[str, KernelCall], *names: str) -> None:
         """Add these kernels; `compile` puts their addresses into the plan."""

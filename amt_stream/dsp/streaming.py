@@ -268,11 +268,12 @@ class Stage(Checkpointed):
         return y
 
     def shortcut(
-        self, x: Tensor, state: State, buffers: Mapping[str, Tensor | None]
+        self, x: Tensor, state: State, buffers: Mapping[str, Tensor | None], hooks: Sequence[Any]
     ) -> Callable[[Tensor, Any, Any], Outputs] | None:
-        """A faster `advance` for plain tensors of the shape of `x`: `f(x, stage, buffers)`.
+        """A faster call of a stream, for plain tensors of the shape of `x`: `f(x, stage, buffers)`.
 
-        buffers: of a stream, which hold `state` and nothing else
+        buffers: of the stream, which hold `state` and nothing else
+        hooks: of the stream
 
         None if there is none. It gives None, and writes nothing, if anything else differs from now,
         such as the address of a table.

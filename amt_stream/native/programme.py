@@ -11,7 +11,7 @@ from amt_stream.dsp.functional.compiler.call_table import Calls, TupleOf, plan_r
 from amt_stream.dsp.functional.compiler.dispatch import Array, kernel
 from amt_stream.dsp.fused import HostOutput, PlanOnly, Workspace
 from amt_stream.dsp.stages.levels.bs1770 import BS1770, BS1770Output, ProgrammeFrames
-from amt_stream.dsp.streaming import Outputs, Shape, Shapes, State
+from amt_stream.dsp.streaming import Shape, Shapes, State
 from amt_stream.meters.accumulators.gating import (
     NOTHING,
     SHORT_TERM,
@@ -124,6 +124,7 @@ class MeteredProgramme(ProgrammeFrames):
         *ProgrammeFrames.host_outputs,
         *(HostOutput(name, UNITS[unit]) for name, unit in (c.rsplit("_", 1) for c in COLUMNS)),
     )
+    output = MeteredOutput
 
     def make(self, made: Workspace) -> None:
         super().make(made)
@@ -145,11 +146,6 @@ class MeteredProgramme(ProgrammeFrames):
         for name in COLUMNS:
             workspace.expect(name, *frames)
         workspace.outputs += (frames,) * len(COLUMNS)
-
-    def run(self, workspace: Workspace) -> Outputs:
-        y = self.outputs(workspace)
-        to_readings(workspace.plan, self.like)
-        return MeteredOutput(*y)
 
 
 class ProgrammeMeter(PlanOnly, BS1770):

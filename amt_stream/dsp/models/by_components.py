@@ -141,12 +141,11 @@ class ByComponents(Fused):
         y = self.outputs(workspace)
         wanted = self._wanted(workspace) if self.binaural else ()
         plan, like = workspace.plan, self.like
-        if self.excitation.by_groups:
-            fits = by_groups_to_loudness(plan, like)
-        elif fits := to_density(plan, like):
+        if not self.excitation.by_groups:
+            if not to_density(plan, like):
+                return None
             self._to_levels(workspace)
-            fits = to_loudness(plan, like)
-        if not fits:
+        if not self.entry(plan, like):
             return None
         return self.loudness.given(*wanted, *y) if self.binaural else Glasberg2002Output(*y)
 

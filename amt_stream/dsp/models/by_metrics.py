@@ -1,6 +1,6 @@
 """The models of ECMA-418-2:2025 as one compiled call."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from math import prod
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -19,12 +19,10 @@ from amt_stream.dsp.functional.ecma418.sound_to_metrics import (
     OUTPUTS,
     STATES,
     TABLES,
-    to_metric,
-    to_metrics,
 )
 from amt_stream.dsp.functional.ecma418.tones import NO_ROWS
 from amt_stream.dsp.fused import Fused, Workspace
-from amt_stream.dsp.streaming import Outputs, Shape, State
+from amt_stream.dsp.streaming import Shape, State
 
 OVER_FRAMES = {"to_tones": "tones", "to_rough": "roughness", "to_fluctuation": "fluctuation"}
 """Stages over frames, by their kernels."""
@@ -34,7 +32,6 @@ class ByMetrics(Fused):
     """`ECMAEarFilter`, bands or envelopes, and what a metric makes of them, after a resampler.
 
     metric: one of `METRICS`
-    form: the type of its output
     inside: places of stages that are in others
     """
 
@@ -42,7 +39,6 @@ class ByMetrics(Fused):
     kernels: tuple[str, ...] = ("to_metric",)
     rows = AT
     metric: ClassVar[str]
-    form: ClassVar[Callable[..., Any]]
     inside: ClassVar[Mapping[str, str]] = MappingProxyType({})
 
     def begin_to_compile(self, *also: str) -> None:
@@ -146,11 +142,6 @@ class ByMetrics(Fused):
             workspace.expect(name, prod(lead), *shape)
         workspace.outputs = tuple((*lead, *shape) for shape in each)
 
-    def run(self, workspace: Workspace) -> Outputs:
-        y = self.outputs(workspace)
-        to_metric(workspace.plan, self.like)
-        return type(self).form(*y)
-
 
 def _frames(output: str, frames: int) -> Shape:
     """The shape of an output without leading axes."""
@@ -211,8 +202,3 @@ class ByAllMetrics(ByMetrics):
         wait = self.stage("frames").wait.samples
         kept[f"{frames_of}/late"] = "past_rough", (rows, wait, rated)
         self._expect_outputs(workspace, lead, frames)
-
-    def run(self, workspace: Workspace) -> Outputs:
-        y = self.outputs(workspace)
-        to_metrics(workspace.plan, self.like)
-        return type(self).form(*y)

@@ -13,12 +13,11 @@ from amt_stream.dsp.functional.daniel_weber import (
     HOP,
     TABLE_SHAPES,
     TURN,
-    to_roughness,
 )
 from amt_stream.dsp.fused import Fused, FusedChain, HostOutput, Workspace
 from amt_stream.dsp.stages.daniel_weber import DanielWeberOutput, DanielWeberRoughness
 from amt_stream.dsp.stages.resample import Resample
-from amt_stream.dsp.streaming import GivesOutput, Outputs, Shape, Stage, State
+from amt_stream.dsp.streaming import GivesOutput, Shape, Stage, State
 
 
 class _ByWindows(Fused):
@@ -29,6 +28,7 @@ class _ByWindows(Fused):
     rows = AT
     first_output = "r"
     host_outputs = (HostOutput("r", "asper"),)
+    output = DanielWeberOutput
 
     def make(self, made: Workspace) -> None:
         self.resample(made, CALLS)
@@ -44,11 +44,6 @@ class _ByWindows(Fused):
         workspace.expect("r", rows, time // HOP)
         workspace.expect("specific", rows, time // HOP, CHANNELS)
         workspace.outputs = (*lead, time // HOP), (*lead, time // HOP, CHANNELS)
-
-    def run(self, workspace: Workspace) -> Outputs:
-        y = self.outputs(workspace)
-        to_roughness(workspace.plan, self.like)
-        return DanielWeberOutput(*y)
 
 
 class DanielWeber(GivesOutput[DanielWeberOutput], FusedChain):

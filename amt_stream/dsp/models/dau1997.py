@@ -7,7 +7,7 @@ import torch
 
 from amt_stream.dsp.functional import sound_to_modulation
 from amt_stream.dsp.functional.modulation import OnePoles
-from amt_stream.dsp.functional.sound_to_modulation import AT, CALLS, ORDER, to_modulation
+from amt_stream.dsp.functional.sound_to_modulation import AT, CALLS, ORDER
 from amt_stream.dsp.fused import Fused, FusedChain, HostOutput, Workspace
 from amt_stream.dsp.models.auditory import Arguments, ModulationModel, make_stage
 from amt_stream.dsp.stages.adaptation import AdaptLoop
@@ -73,7 +73,7 @@ class ByFilters(Fused):
 
     def run(self, workspace: Workspace) -> Outputs:
         (y,) = self.outputs(workspace)
-        to_modulation(workspace.plan, self.like)
+        self.entry(workspace.plan, self.like)
         return y
 
 

@@ -33,12 +33,12 @@ def resampled(fs: int, frame: int) -> tuple[dict[str, Stage], int]:
 
 
 class _ToLoudness(ByMetrics):
-    metric, form = "loudness", ECMALoudnessOutput
+    metric, output = "loudness", ECMALoudnessOutput
     host_outputs = (HostOutput("n", "sone_HMS"),)
 
 
 class _ToTonality(ByMetrics):
-    metric, form = "tonality", ECMATonalityOutput
+    metric, output = "tonality", ECMATonalityOutput
     host_outputs = HostOutput("t", "tu_HMS"), HostOutput("hz", "Hz")
 
 

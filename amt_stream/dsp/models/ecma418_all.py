@@ -167,7 +167,7 @@ class _Metrics(Parallel):
 
 
 class _ToAll(ByAllMetrics):
-    form = ECMA418Output
+    output = ECMA418Output
     host_outputs = (
         *(HostOutput("n", "sone_HMS"), HostOutput("t", "tu_HMS"), HostOutput("tone_hz", "Hz")),
         *(

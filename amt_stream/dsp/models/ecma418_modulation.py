@@ -20,12 +20,12 @@ from amt_stream.dsp.streaming import GivesOutput, Stage
 
 
 class _ToRoughness(ByMetrics):
-    metric, form = "roughness", ECMARoughnessOutput
+    metric, output = "roughness", ECMARoughnessOutput
     host_outputs = HostOutput("r", "asper"), HostOutput("hz", "Hz")
 
 
 class _ToFluctuation(ByMetrics):
-    metric, form = "fluctuation", ECMAFluctuationOutput
+    metric, output = "fluctuation", ECMAFluctuationOutput
     host_outputs = (HostOutput("f", "vacil_HMS"),)
 
 

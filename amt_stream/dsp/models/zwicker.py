@@ -9,7 +9,7 @@ from torch import Tensor
 
 from amt_stream.dsp.functional import zwicker_loudness
 from amt_stream.dsp.functional.zwicker import POINTS, STEP, Cores, levels, loudness_pattern
-from amt_stream.dsp.functional.zwicker_loudness import AT, CALLS, EVERY, to_loudness
+from amt_stream.dsp.functional.zwicker_loudness import AT, CALLS, EVERY
 from amt_stream.dsp.fused import Fused, FusedChain, HostOutput, Workspace
 from amt_stream.dsp.scales import zwicker_phon
 from amt_stream.dsp.stages.resample import Resample
@@ -75,7 +75,7 @@ class ByBands(Fused):
 
     def run(self, workspace: Workspace) -> Outputs:
         *specific, core, n = self.outputs(workspace)
-        to_loudness(workspace.plan, self.like)
+        self.entry(workspace.plan, self.like)
         return ZwickerOutput(n, specific[0] if specific else None, core)
 
 

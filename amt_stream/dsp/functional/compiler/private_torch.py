@@ -74,6 +74,12 @@ def forward_hooks(module: nn.Module) -> Hooks:
     )
 
 
+def global_hooks() -> tuple[Mapping[int, Any], ...]:
+    """The hooks of every call of a module; torch changes these mappings in place."""
+    modules = torch.nn.modules.module
+    return modules._global_forward_pre_hooks, modules._global_forward_hooks
+
+
 def hooked(module: nn.Module) -> bool:
     """Whether a hook is registered on `module`."""
     return bool(

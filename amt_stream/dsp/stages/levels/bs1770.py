@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from fractions import Fraction
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -14,9 +14,9 @@ from amt_stream.dsp.contract import whole_hertz
 from amt_stream.dsp.design import frame_lengths, interpolator, k_weighting
 from amt_stream.dsp.functional import programme
 from amt_stream.dsp.functional.peak import BOUNDS, ENDLESS, ending, peaks
-from amt_stream.dsp.functional.programme import AT, CALLS, filtered_mean_square, to_frames
+from amt_stream.dsp.functional.programme import AT, CALLS, filtered_mean_square
 from amt_stream.dsp.fused import Fused, FusedStage, HostOutput, Workspace
-from amt_stream.dsp.streaming import Outputs, Shape, Shapes, State, Step, output
+from amt_stream.dsp.streaming import Shape, Shapes, State, Step, output
 
 FRAME_RATE = 100
 
@@ -47,6 +47,7 @@ class ProgrammeFrames(Fused):
         HostOutput("true_peak", "full scale"),
         HostOutput("sample_peak", "full scale"),
     )
+    output: Any = BS1770Output
 
     def make(self, made: Workspace) -> None:
         meter = self.named[""]
@@ -69,11 +70,6 @@ class ProgrammeFrames(Fused):
         workspace.expect("true_peak", lines, frames)
         workspace.expect("sample_peak", lines, frames)
         workspace.outputs = (*lead[:-1], frames), (*lead, frames), (*lead, frames)
-
-    def run(self, workspace: Workspace) -> Outputs:
-        y = self.outputs(workspace)
-        to_frames(workspace.plan, self.like)
-        return BS1770Output(*y)
 
 
 class BS1770(FusedStage):

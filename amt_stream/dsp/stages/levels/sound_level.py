@@ -15,7 +15,7 @@ from amt_stream.dsp.functional import sound_level
 from amt_stream.dsp.functional.peak import ENDLESS, ending
 from amt_stream.dsp.functional.sound_level import LEFT_AT, LEVELS, WEIGHTINGS, sound_levels, states
 from amt_stream.dsp.fused import Fused, FusedStage, HostOutput, Workspace
-from amt_stream.dsp.streaming import Outputs, Shape, State, Step, output
+from amt_stream.dsp.streaming import Shape, State, Step, output
 
 FRAME_RATE = 100
 
@@ -70,13 +70,11 @@ class RowFrames(Fused):
 
     functions: the module with its rows, its kernels, and `to_frames`, which calls them
     table_names: its tables
-    output: its output
     fields: the rows of the output's fields
     """
 
     functions: ModuleType
     table_names: tuple[str, ...]
-    output: Any
     fields: tuple[str, ...]
     kernels = ("to_frames",)
 
@@ -98,11 +96,6 @@ class RowFrames(Fused):
         for name, shape in zip(self.fields, shapes, strict=True):
             workspace.expect(name, rows, *shape[len(lead) :], frames)
         workspace.outputs = tuple((*shape, frames) for shape in shapes)
-
-    def run(self, workspace: Workspace) -> Outputs:
-        y = self.outputs(workspace)
-        self.functions.to_frames(workspace.plan, self.like)
-        return self.output(*y)
 
 
 class SoundLevelFrames(RowFrames):
