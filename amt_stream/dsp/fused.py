@@ -452,8 +452,8 @@ class Fused:
         rows = np.repeat(given[None], count, 0)
         rows[..., 0] = np.arange(count)[:, None] * sizes + [v[0].data_ptr() for v in each]
         workspace.given = memoryview(given).cast("B")
-        together = zip(zip(*each, strict=True), map(np.ndarray.tobytes, rows), strict=True)
-        workspace.allocated = [*together][::-1]
+        of_blocks = rows.reshape(count, -1).view(f"V{given.nbytes}")[:, 0].tolist()
+        workspace.allocated = [*zip(zip(*each, strict=True), of_blocks, strict=True)][::-1]
 
     def call(self, made: Workspace, called: Mapping[str, KernelCall], *names: str) -> None:
         """Add these kernels; `compile` puts their addresses into the plan."""
