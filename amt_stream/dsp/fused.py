@@ -290,7 +290,7 @@ class Fused:
     axes = 1
     first_output: str
     host_outputs: tuple[HostOutput, ...]
-    output: ClassVar[Any]
+    output: Any
     gives: ClassVar[bool] = False
 
     def __init__(self, whole: Stage, parts: Mapping[str, Any]) -> None:
@@ -451,7 +451,7 @@ class Fused:
         given = workspace.plan[first : first + len(shapes)]
         rows = np.repeat(given[None], count, 0)
         rows[..., 0] = np.arange(count)[:, None] * sizes + [v[0].data_ptr() for v in each]
-        workspace.given = memoryview(given).cast("B")
+        workspace.given = given.data.cast("B")
         of_blocks = rows.reshape(count, -1).view(f"V{given.nbytes}")[:, 0].tolist()
         workspace.allocated = [*zip(zip(*each, strict=True), of_blocks, strict=True)][::-1]
 
