@@ -17,15 +17,12 @@ from amt_stream.dsp.functional.compiler.ahead import Ahead, compile_kernel
 from amt_stream.dsp.functional.compiler.call_table import WIDTH, KernelCall
 from amt_stream.dsp.functional.compiler.dispatch import compilable, compiled
 from amt_stream.dsp.functional.compiler.private_torch import (
-    autocast,
     buffers_of,
     forward_hooks,
-    forward_mode,
     members_of,
-    trace,
-    transform,
 )
 from amt_stream.dsp.functional.compiler.threads import SMALL
+from amt_stream.dsp.shortcut import Shortcut
 from amt_stream.dsp.stream import SHAPES
 from amt_stream.dsp.streaming import Outputs, Shape, Stage, State
 
@@ -119,7 +116,7 @@ class FusedStage(Stage):
 
     def shortcut(
         self, x: Tensor, state: State, buffers: Mapping[str, Tensor | None], hooks: Sequence[Any]
-    ) -> "Shortcut | None":
+    ) -> Shortcut | None:
         own = type(self).step is FusedStage.step
         fused = self._as_made() if own and compilable(x) else None
         pool = fused.workspaces.get(x.shape, []) if fused is not None else []
@@ -143,57 +140,6 @@ class PlanOnly(FusedStage):
         fused, after = self.as_fused(), {key: value.clone() for key, value in state.items()}
         fused.compile()
         return fused.process(x, after), after
-
-
-class Shortcut:
-    """A stream of a `FusedStage` for blocks of one shape, without gradients.
-
-    Checks at once all that `Stream` and `Fused` check one after the other, which takes longer than
-    the kernels of a short model.
-    """
-
-    def __init__(
-        self,
-        fused: "Fused",
-        model: Stage,
-        pool: "list[Workspace]",
-        state: State,
-        buffers: Mapping[str, Any],
-        hooks: Sequence[Any],
-    ) -> None:
-        self.fused, self.model, self.state, self.buffers = fused, model, state, buffers
-        self.watchers = [*hooks, *fused.watchers]
-        self.pool, self.token = pool, object()
-        # With an end, so that a longer or shorter dict is not equal.
-        self.values = [*map(dict.values, [*fused.buffers, buffers]), (self.token,)]
-        *tensors, _ = self.tensors = list(chain.from_iterable(self.values))
-        self.filled = [x for x in tensors if x.numel()]
-        self.places = list(map(Tensor.data_ptr, self.filled))
-
-    def __call__(self, x: Tensor, stage: object, buffers: object) -> Outputs:
-        fused = self.fused
-        if (
-            x.dtype is not fused.dtype
-            or not x.is_cpu
-            or stage is not self.model
-            or buffers is not self.buffers
-            or any(self.watchers)
-            or autocast()
-            or forward_mode()
-            or transform() is not None
-            or trace() is not None
-            or not all(map(is_, chain.from_iterable(self.values), self.tensors))
-            or list(map(Tensor.data_ptr, self.filled)) != self.places
-        ):
-            return None
-        try:
-            workspace = self.pool.pop()
-        except IndexError:  # another thread has it
-            return None
-        if workspace.owner is not self.token:
-            workspace.remember(self.state)
-            workspace.owner = self.token
-        return fused.processed(x, workspace)
 
 
 class HostOutput(NamedTuple):

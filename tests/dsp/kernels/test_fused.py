@@ -153,6 +153,30 @@ def test_a_stream_of_equal_blocks_notices_each_change():
         live(x[..., 1:])
 
 
+def test_hooks_of_a_stream_and_another_way_of_it_see_each_block():
+    class Doubled(Stream):
+        def forward(self, block):
+            return 2 * super().forward(block).energy
+
+    x, seen = sound(2, 480), []
+
+    def note(module, *_):
+        seen.append(module)
+
+    live, doubled = (kind(BS1770(), (2, 2)) for kind in (Stream, Doubled))
+    everywhere = torch.nn.modules.module.register_module_forward_hook
+    with torch.inference_mode():
+        for _ in range(4):
+            assert torch.equal(doubled(x), 2 * live(x).energy)
+        for register in (live.register_forward_pre_hook, live.register_forward_hook, everywhere):
+            handle = register(note)
+            live(x)
+            handle.remove()
+            live(x)
+            assert seen.pop() is live
+            assert not seen
+
+
 def test_a_stage_alone_notices_each_change():
     """A hook of it, a table in place, another one, and one that does not fit."""
     model = BS1770()
