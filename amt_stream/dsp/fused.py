@@ -19,11 +19,11 @@ from amt_stream.dsp.functional.compiler.dispatch import compilable, compiled
 from amt_stream.dsp.functional.compiler.private_torch import (
     buffers_of,
     forward_hooks,
+    hooked,
     members_of,
 )
 from amt_stream.dsp.functional.compiler.threads import SMALL
-from amt_stream.dsp.shortcut import Shortcut
-from amt_stream.dsp.stream import SHAPES
+from amt_stream.dsp.stream import SHAPES, Shortcut
 from amt_stream.dsp.streaming import Outputs, Shape, Stage, State
 
 TOGETHER = 32768
@@ -108,7 +108,7 @@ class FusedStage(Stage):
     def advance(self, x: Tensor, state: State) -> Outputs:
         own = type(self).step is FusedStage.step  # else a subclass has another one
         fused = self._as_made() if own and compilable(x) else None
-        if fused is not None and not any(fused.watchers):
+        if fused is not None and not any(fused.hooks) and not hooked(self):
             y = fused.process(x, state)
             if y is not None:
                 return y
@@ -123,6 +123,7 @@ class FusedStage(Stage):
         last = pool[-1:]
         if fused is None or not last or not last[0].holds(state) or len(buffers) != len(state):
             return None
+        hooks = [*hooks, *fused.hooks, *forward_hooks(self)[:2]]
         return Shortcut(fused, self, pool, state, buffers, hooks)
 
 
@@ -246,11 +247,9 @@ class Fused:
         self.block_size, self.dtype = whole.block_size, last.dtype
         stages = [stage for part in parts.values() for stage in part.modules()]
         self.buffers = [buffers_of(stage) for stage in stages]
-        # Hooks that would see intermediate results, and the hooks of the whole, which run around a
-        # step.
+        # Those that would see intermediate results; the hooks of the whole run around a step.
         inner = [one for one in stages if one is not whole]
         self.hooks = [hooks for one in inner for hooks in forward_hooks(one)[:2]]
-        self.watchers = [*self.hooks, *forward_hooks(whole)[:2]]
         self.tables = self._tables()
         self.floats = [table for table in self.tables if table.is_floating_point()]
         self.states: dict[Shape, dict[str, tuple[Shape, torch.dtype]]] = {}

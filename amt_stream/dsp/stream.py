@@ -1,7 +1,9 @@
 """A running stage, and what it takes: blocks, chunks of any length, or a whole sound."""
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from math import ceil
+from operator import is_
 from typing import Any, Generic, Protocol, cast
 
 import torch
@@ -12,7 +14,10 @@ from amt_stream.dsp.functional.compiler.dispatch import compilable
 from amt_stream.dsp.functional.compiler.private_torch import (
     autocast,
     forward_hooks,
+    forward_mode,
     global_hooks,
+    trace,
+    transform,
 )
 from amt_stream.dsp.functional.compiler.threads import one_thread
 from amt_stream.dsp.streaming import (
@@ -222,6 +227,62 @@ class Stream(Checkpointed, Generic[Y_co]):
             for key, buffer in self.state.items():
                 buffer.copy_(torch.where(rests[key].to(buffer.device), silence[key], buffer))
         return self
+
+
+class Shortcut:
+    """A call of a `Stream` of a `FusedStage` for blocks of one shape, without gradients.
+
+    Checks at once all that `Stream` and `Fused` check one after the other, which takes longer than
+    the kernels of a short model.
+
+    fused: the stage's `Fused`
+    model: the stage
+    pool: workspaces of `fused` for blocks of this shape
+    state, buffers: of the stream
+    hooks: mappings that are empty as long as no hook sees the blocks
+    """
+
+    def __init__(
+        self,
+        fused: Any,
+        model: Stage,
+        pool: list[Any],
+        state: State,
+        buffers: Mapping[str, Any],
+        hooks: Sequence[Any],
+    ) -> None:
+        self.fused, self.model, self.state, self.buffers = fused, model, state, buffers
+        self.hooks, self.pool, self.token = hooks, pool, object()
+        # With an end, so that a longer or shorter dict is not equal.
+        self.values = [*map(dict.values, [*fused.buffers, buffers]), (self.token,)]
+        *tensors, _ = self.tensors = list(chain.from_iterable(self.values))
+        self.filled = [x for x in tensors if x.numel()]
+        self.places = list(map(Tensor.data_ptr, self.filled))
+
+    def __call__(self, x: Tensor, stage: object, buffers: object) -> Outputs:
+        fused = self.fused
+        if (
+            x.dtype is not fused.dtype
+            or not x.is_cpu
+            or stage is not self.model
+            or buffers is not self.buffers
+            or any(self.hooks)
+            or autocast()
+            or forward_mode()
+            or transform() is not None
+            or trace() is not None
+            or not all(map(is_, chain.from_iterable(self.values), self.tensors))
+            or list(map(Tensor.data_ptr, self.filled)) != self.places
+        ):
+            return None
+        try:
+            workspace = self.pool.pop()
+        except IndexError:  # another thread has it
+            return None
+        if workspace.owner is not self.token:
+            workspace.remember(self.state)
+            workspace.owner = self.token
+        return fused.processed(x, workspace)
 
 
 class Rebuffer(nn.Module, Generic[Y_co]):
