@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
 from math import prod
 from operator import is_
@@ -342,17 +343,13 @@ class Fused:
             workspace.pool.append(workspace)
         return y
 
-    def pooled(self, shape: Shape) -> Workspace | None:
-        """A workspace for this shape; None if another thread has it or blocks are too large."""
-        try:
-            return self.workspaces[shape].pop()
-        except LookupError:
-            return None
-
     def planned(self, x: Tensor, state: State) -> Workspace | None:
         """A pooled or new workspace for this block and state; None if the kernels do not apply."""
         known = self.serves and x.dtype is self.dtype
-        found = self.pooled(x.shape) if known else None
+        found: Workspace | None = None
+        if known:
+            with suppress(LookupError):  # another thread has it, or blocks are too large
+                found = self.workspaces[x.shape].pop()
         if found is None:
             if not self.takes(x, state):
                 return None

@@ -272,8 +272,7 @@ class Stage(Checkpointed):
     ) -> Callable[[Tensor, Any, Any], Outputs] | None:
         """A faster call of a stream, for plain tensors of the shape of `x`: `f(x, stage, buffers)`.
 
-        buffers: of the stream, which hold `state` and nothing else
-        hooks: of the stream
+        buffers, hooks: of the stream; the buffers hold `state` and nothing else
 
         None if there is none. It gives None, and writes nothing, if anything else differs from now,
         such as the address of a table.
