@@ -156,6 +156,7 @@ class Stood:
     judged_from_s: when judging began, if that was during the measurement; else 0
     clipped_s: duration in which the value included clipped sound
     doubted: whether such a value was not red, so that the true one may have been
+    cut_off: whether sound is missing at the end of its file
     """
 
     limit: Limit
@@ -174,6 +175,7 @@ class Stood:
     judged_from_s: float = 0.0
     clipped_s: float = 0.0
     doubted: bool = False
+    cut_off: bool = False
 
     @property
     def verdict(self) -> str:
@@ -190,7 +192,7 @@ class Stood:
         """Whether it was red, or ended red if only the end counts.
 
         None if that is unknown: without a complete window, if too much was not judged, and if
-        clipped sound may have broken it.
+        clipped sound, or what was cut off, may have broken it.
         """
         found = limit_state.result(
             STATES.index(self.state),
@@ -202,7 +204,9 @@ class Stood:
             self.doubted,
             self.limit.at_end,
         )
-        return None if found == limit_state.NOT_KNOWN else found == limit_state.EXCEEDED
+        if found == limit_state.NOT_KNOWN or (self.cut_off and self.limit.at_end):
+            return None
+        return True if found == limit_state.EXCEEDED else None if self.cut_off else False
 
     def to_dict(self) -> JsonDict:
         """Data for summaries."""
@@ -220,6 +224,7 @@ class Stood:
             "worst_s": self.worst_s,
             "whole": self.whole,
             **({} if self.whole else self._of_window),
+            **({"cut_off": True} if self.cut_off else {}),
             **({"judged_from_s": round(self.judged_from_s, 3)} if self.judged_from_s else {}),
         }
 

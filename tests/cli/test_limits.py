@@ -247,3 +247,25 @@ def test_a_limit_brings_all_models_that_its_column_needs():
     alone = tuple(dict(models_with(asked_by_limits(limits))))
     assert alone == ("zwicker", "ecma_roughness", "ecma_fluctuation", "ecma_tonality")
     assert _with_limits(Preset(("ecma",)), limits).names == ("ecma", "zwicker")
+
+
+@pytest.mark.parametrize(
+    ("limit", "verdict", "words"),
+    [
+        ("laf_db>90", "not known", "is not known: sound is missing at the end"),
+        ("laf_db>70", "exceeded", "red for "),
+    ],
+)
+def test_no_limit_is_kept_by_a_file_that_is_cut_off(said, printed, stepping, limit, verdict, words):
+    whole = stepping.read_bytes()
+    stepping.write_bytes(whole[: 2 * len(whole) // 3])
+    asked = ("--limit", limit, "--full-scale-db", 100)
+    status, out, err = said("analyze", stepping, *asked, "--model", "spl", "--summary")
+    assert status == 1
+    assert words in err
+    (one,) = json.loads(out)["limits"]
+    assert (one["verdict"], one["cut_off"]) == (verdict, True)
+    asked = (*asked, "--model", "spl", "--format", "csv")
+    status, _, err = said("meter", "--source", stepping, "--fast", *asked)
+    assert status == 1
+    assert words in err

@@ -6,6 +6,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from amt_stream.cli.ending import ending
@@ -193,10 +194,11 @@ def _ended(engine: "Engine", duration: float | None, watch: Watch | None = None)
 
 
 def _status(args: MeterOptions, status: int, rows: AnyRows | LatestReadings | None) -> int:
-    """The status, or that of an exceeded limit, which is reported."""
+    """The status, 1 for sound that is cut off, or that of an exceeded limit, which is reported."""
     if not isinstance(rows, AnyRows | LatestReadings):
         return status
-    return report_limits(status, [(one.microphone, one.to_dict()) for one in rows.stood()], args)
+    stood = [replace(one, cut_off=bool(status)) for one in rows.stood()]
+    return report_limits(status, [(one.microphone, one.to_dict()) for one in stood], args)
 
 
 def _is_message(error: BaseException | None) -> bool:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -61,10 +62,12 @@ def summary(
     Readings are by name, None without a value. For several microphones, they and their durations
     are in `microphones`, by name.
     """
+    cut_off = "cut_off" in source.get("sound", ())
     if isinstance(table, RowsOfEach):
-        settings = {"microphones": {name: _settings_of(one) for name, one in table.of.items()}}
+        each = {name: _settings_of(one, cut_off) for name, one in table.of.items()}
+        settings = {"microphones": each}
     else:
-        settings = _settings_of(table)
+        settings = _settings_of(table, cut_off)
     return {
         "schema": SCHEMA,
         "program": "amt_stream",
@@ -85,7 +88,7 @@ def _is_relative(table: AnyRows) -> bool:
     return any(one.level == RELATIVE for rows in each for one in rows.readings.values())
 
 
-def _settings_of(table: JoinedRows) -> JsonDict:
+def _settings_of(table: JoinedRows, cut_off: bool) -> JsonDict:
     """The statistics of one microphone by name, with the durations they cover."""
     now = table.counted
     counted, measured_of = now.counted_s(), now.measured_of()
@@ -99,7 +102,7 @@ def _settings_of(table: JoinedRows) -> JsonDict:
     missing_s = now.missing_s(table.fs)
     missing = {f"{cause}_s": seven_digits(s) for cause, s in missing_s.items() if s > 0}
     values = {name: seven_digits(value) for name, value in now.summary().items()}
-    limits = [one.to_dict() for one in table.stood()]
+    limits = [replace(one, cut_off=cut_off).to_dict() for one in table.stood()]
     return {
         "statistics": statistics,
         **({"missing": missing} if missing else {}),

@@ -135,6 +135,8 @@ def unknown_words(state: JsonMap) -> str:
     """Why the result of a limit is not known, as text from a summary."""
     if state["worst"] is None:
         return "was never known" + (": uncalibrated" if state["uncalibrated_s"] else "")
+    if state.get("cut_off"):
+        return "is not known: sound is missing at the end"
     unjudged = f"{duration_text(state['unjudged_s'])} of {duration_text(state['counted_s'])}"
     clipped_s = state.get("clipped_s", 0.0)
     if clipped_s and not is_too_much(state["unjudged_s"], state["counted_s"]):

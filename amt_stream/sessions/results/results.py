@@ -292,7 +292,8 @@ class Results:
             else:
                 monitor.pause(kind == "paused", at_s)
         monitor.update(zip(*(row[done:] for row in rows), strict=True))
-        return monitor.stood.to_dict()
+        cut_off = "cut_off" in self.summary.get("sound", ())
+        return replace(monitor.stood, cut_off=cut_off).to_dict()
 
 
 def _is_off(fault: NDArray[np.uint8], values: NDArray[np.float64]) -> NDArray[np.bool_]:
