@@ -15,7 +15,7 @@ import pytest
 from amt_stream.cli.options.arguments import broker as broker_of
 from amt_stream.cli.options.arguments import topic
 from amt_stream.service.message import Message, Thinned
-from amt_stream.service.transports.home_assistant import discovery
+from amt_stream.service.transports.home_assistant import Sensors, discovery
 from amt_stream.service.transports.mqtt import ALL_WAIT, PASSWORD, USER, Broker, Mqtt, problem
 from amt_stream.service.transports.transport import ServiceError
 from tests.service.broker import RealBroker, mosquitto, until
@@ -71,6 +71,44 @@ def test_who_subscribes_gets_what_others_get_and_commands(broker):
     topics = [one["topic"] for one in config["availability"]]
     assert topics == ["amt/hall/availability", "amt/hall/state"]
     assert config["availability_mode"] == "all"
+
+
+def test_sensors_of_an_earlier_run_are_removed(broker):
+    """Those of another station, and of this one that are still there, stay."""
+    client, heard = broker.subscriber("homeassistant/#")
+    gone = [f"homeassistant/sensor/amt_hall/old_{k}/config" for k in range(400)]
+    other = "homeassistant/sensor/amt_hall_2/old_1/config"
+    for place in (*gone, other):
+        client.publish(place, json.dumps({"name": "old"}), qos=1, retain=True)
+    until(heard, lambda topic, text: topic == other)
+    ways = ["--mqtt", f"127.0.0.1:{broker.port}", "--mqtt-topic", "amt/hall"]
+    left = {*gone}
+
+    def removed(topic, text):
+        left.difference_update([] if text else [topic])
+        return not left
+
+    with Served(*SPL, *ways):
+        until(heard, removed)
+    _, late = broker.subscriber("homeassistant/#")
+    client.publish("homeassistant/last", "x", retain=True)
+    kept = {topic for topic, _ in until(late, lambda topic, text: topic == "homeassistant/last")}
+    assert {other, "homeassistant/sensor/amt_hall/laf_db/config"} < kept
+    assert not kept & {*gone}
+
+
+def test_columns_that_go_while_it_runs_are_removed():
+    sensors = Sensors("homeassistant", "amt/hall")
+    place = "homeassistant/sensor/amt_hall/{}/config".format
+    assert not sensors.is_gone(place("old"))
+    told = [("sensor/amt_hall/new", {"name": "new"}), ("sensor/amt_hall/laf_db", {})]
+    texts = sensors.announced(told)
+    assert texts == {place("old"): "", place("new"): '{"name": "new"}', place("laf_db"): "{}"}
+    assert sensors.announced(told[1:]) == {place("new"): "", place("laf_db"): "{}"}
+    assert sensors.is_gone(place("new"))
+    assert not sensors.is_gone(place("laf_db"))
+    assert sensors.is_one(place("old"))
+    assert not Sensors("", "amt/hall").is_one("amt/hall/command")
 
 
 def test_a_broker_that_dies_is_waited_for(broker):

@@ -1,7 +1,8 @@
 """MQTT discovery messages for Home Assistant."""
 
+import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from amt_stream import __version__
 from amt_stream.core.json_types import JsonDict, JsonMap
@@ -63,6 +64,38 @@ def discovery(
                     **_kind(column),
                 },
             )
+
+
+class Sensors:
+    """Discovery topics of a measurement's sensors, with those that a broker keeps of earlier runs.
+
+    every: topic to subscribe to for those that the broker keeps; "" without a prefix
+    """
+
+    def __init__(self, prefix: str, topic: str) -> None:
+        self._prefix = prefix
+        self.every = f"{prefix}/sensor/{_fit(topic)}/+/config" if prefix else ""
+        self._kept: set[str] = set()
+        self._announced = False
+
+    def announced(self, told: Iterable[tuple[str, JsonDict]]) -> dict[str, str]:
+        """The text for each topic, of `discovery`; an empty one removes a sensor that is gone."""
+        texts = {f"{self._prefix}/{topic}/config": json.dumps(config) for topic, config in told}
+        gone = sorted(self._kept - texts.keys())
+        self._kept, self._announced = {*texts}, True
+        return dict.fromkeys(gone, "") | texts
+
+    def is_one(self, topic: str) -> bool:
+        """Whether a topic is one of these."""
+        begin, _, end = self.every.partition("+")
+        return bool(begin) and topic.startswith(begin) and topic.endswith(end)
+
+    def is_gone(self, topic: str) -> bool:
+        """Take a topic that the broker keeps; True if its sensor is gone."""
+        if self._announced:
+            return topic not in self._kept
+        self._kept.add(topic)
+        return False
 
 
 def _kind(column: JsonMap) -> JsonDict:

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import json
 import logging
 import os
 import socket
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from amt_stream.core.safe_text import sentence
 from amt_stream.core.words import counted
 from amt_stream.service.message import MAIN, Message, Thinned
-from amt_stream.service.transports.home_assistant import discovery
+from amt_stream.service.transports.home_assistant import Sensors, discovery
 from amt_stream.service.transports.stdio import asked_in
 from amt_stream.service.transports.transport import (
     Abandoned,
@@ -44,7 +43,8 @@ LAST_S = 0.7
 LOGIN_REFUSED = (134, 135)
 """Reason codes: bad user name or password, not authorized."""
 LONGEST_COMMAND = 1 << 14
-MOST_COMMANDS = 32
+MOST_HEARD = 1000
+"""Messages that may wait: commands, and sensors that the broker keeps."""
 UNFIT = str.maketrans(dict.fromkeys("#+/\0", "_"))
 """Characters of a name that a topic cannot have."""
 
@@ -125,7 +125,7 @@ class Mqtt:
         self.name = f"mqtt {broker}"
         self.note = ""
         self.missed = 0
-        self._broker, self._topic, self._found_at = broker, topic, found_at
+        self._broker, self._topic, self._sensors = broker, topic, Sensors(found_at, topic)
         self._every_s, self._commands = every_s, commands
         self._thinned: dict[str, Thinned] = {}
         self._waiting: deque[Post | None] = deque()
@@ -205,11 +205,10 @@ class Mqtt:
             self._put(Post(f"{self._topic}/{message.kind}", message.text, retained=retained))
 
     def _announce(self, header: Mapping[str, object]) -> None:
-        if self._found_at and self._connected:
-            for topic, config in discovery(header, self._topic, self._topic_of, self._every_s):
-                self._put(
-                    Post(f"{self._found_at}/{topic}/config", json.dumps(config), retained=True)
-                )
+        if self._sensors.every and self._connected:
+            told = discovery(header, self._topic, self._topic_of, self._every_s)
+            for topic, text in self._sensors.announced(told).items():
+                self._put(Post(topic, text, retained=True))
 
     def _put(self, post: Post | None) -> None:
         if post is None or len(self._waiting) < ALL_WAIT:
@@ -265,7 +264,7 @@ class Mqtt:
             tls_context=ssl.create_default_context() if broker.tls else None,
             will=Will(f"{self._topic}/availability", "offline", qos=1, retain=True),
             keepalive=KEEPALIVE_S,
-            max_queued_incoming_messages=MOST_COMMANDS,
+            max_queued_incoming_messages=MOST_HEARD,
             logger=quiet,
         )
 
@@ -274,6 +273,8 @@ class Mqtt:
         assert self._wire is not None
         if self._commands:
             await client.subscribe(f"{self._topic}/command", qos=1)
+        if self._sensors.every:
+            await client.subscribe(self._sensors.every, qos=1)
         self._put(Post(f"{self._topic}/availability", "online", retained=True))
         for message in self._wire.newest:
             if message.kind != "row":
@@ -306,10 +307,17 @@ class Mqtt:
             await asyncio.sleep(0)  # the library may not have yielded
 
     async def _hear(self, client: "Client") -> None:
-        """Answer commands, except retained ones, which would be repeated at every start."""
+        """Answer commands, except retained ones, which would be repeated at every start.
+
+        Sensors that the broker keeps of an earlier run are removed if they are gone.
+        """
         assert self._wire is not None
         async for message in client.messages:
-            text = message.payload
+            text, topic = message.payload, str(message.topic)
+            if self._sensors.is_one(topic):
+                if text and message.retain and self._sensors.is_gone(topic):
+                    self._put(Post(topic, "", retained=True))
+                continue
             if message.retain or not isinstance(text, bytes):
                 continue
             asked = asked_in(text if len(text) <= LONGEST_COMMAND else text[:100])
