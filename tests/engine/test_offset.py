@@ -100,6 +100,16 @@ def test_of_a_whole_sound_it_is_known_anywhere(size):
         np.testing.assert_array_equal(offset, plain)
 
 
+@pytest.mark.parametrize("value", [0.02, 1 / 32768, -0.9])
+def test_a_constant_alone_is_silence(value):
+    constant, silence = (
+        measure(np.full((FS, 1), one, np.float32), FS, "spl", calibration=120.0).summary
+        for one in (value, 0.0)
+    )
+    for name in ("laeq_db", "lzeq_db", "lcpeak_db", "lafmax_db"):
+        assert constant[name] is silence[name] is None, name
+
+
 @pytest.mark.parametrize("subtype", ["PCM_16", "PCM_24", "FLOAT"])
 @pytest.mark.parametrize("models", ["spl,zwicker", "moore2016", "bs1770"])
 def test_a_file_with_an_offset_reads_as_one_without(tmp_path, subtype, models):

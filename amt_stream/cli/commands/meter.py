@@ -5,7 +5,7 @@ import math
 import socket
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -73,7 +73,7 @@ def run_meter(args: MeterOptions) -> int:
             status, maker = shown
             for engine in maker.engines:
                 close_keeper(engine, DISK_S)
-            return _status(args, status, maker.readings)
+            return _status(args, status, maker.readings, maker.engines[-1:])
     return _show_in_terminal(args, preset)
 
 
@@ -103,7 +103,7 @@ def _write_rows(args: MeterOptions, preset: Preset) -> int:
     end_s, ended = heard_s(engine), engine.error is None and not ending.asked
     if ended and args.from_s is not None and end_s <= args.from_s:
         raise Mistake(f"the sound ended at {end_s:g} s, and --from is {args.from_s:g} s: give less")
-    return _status(args, _ended(engine, args.duration, watch), table.rows)
+    return _status(args, _ended(engine, args.duration, watch), table.rows, [engine])
 
 
 def _write_log(args: MeterOptions, preset: Preset) -> int:
@@ -113,7 +113,7 @@ def _write_log(args: MeterOptions, preset: Preset) -> int:
         (log,) = setup.logs()
         engine = setup.engine([log, *setup.keepers([log])])
     watch = _measure(engine, log.done, args.duration, log.table.rows)
-    return _status(args, _ended(engine, args.duration, watch), log.table.rows)
+    return _status(args, _ended(engine, args.duration, watch), log.table.rows, [engine])
 
 
 def _measure(
@@ -152,7 +152,7 @@ def _show_in_terminal(args: MeterOptions, preset: Preset) -> int:
         with engine:
             show(lines, args.duration)
         lines.print_last()
-    return _status(args, _ended(engine, args.duration, lines.watch), maker.readings)
+    return _status(args, _ended(engine, args.duration, lines.watch), maker.readings, [engine])
 
 
 def _ended(engine: "Engine", duration: float | None, watch: Watch | None = None) -> int:
@@ -193,11 +193,17 @@ def _ended(engine: "Engine", duration: float | None, watch: Watch | None = None)
     return 1 if engine.source.description.cut_off else 0
 
 
-def _status(args: MeterOptions, status: int, rows: AnyRows | LatestReadings | None) -> int:
-    """The status, 1 for sound that is cut off, or that of an exceeded limit, which is reported."""
+def _status(
+    args: MeterOptions,
+    status: int,
+    rows: AnyRows | LatestReadings | None,
+    engines: "Sequence[Engine]",
+) -> int:
+    """The status, or that of an exceeded limit, which is reported; `engines` made the rows."""
     if not isinstance(rows, AnyRows | LatestReadings):
         return status
-    stood = [replace(one, cut_off=bool(status)) for one in rows.stood()]
+    cut_off = any(engine.source.description.cut_off for engine in engines)
+    stood = [replace(one, cut_off=cut_off) for one in rows.stood()]
     return report_limits(status, [(one.microphone, one.to_dict()) for one in stood], args)
 
 

@@ -11,6 +11,9 @@ Array = np.ndarray
 NO_LIMIT = np.float32(np.inf)
 """The limit for samples that are known to be valid."""
 
+STILL = 2.0**-30
+"""What is left of a constant, as a fraction of it, by rounding: silence."""
+
 SOUND, SILENCE, SUSPECT = 0, 1, 2
 """Result for a block: sound, silence, or invalid samples, in which case nothing was written."""
 
@@ -77,8 +80,11 @@ def _remove_offset(block: Array, scale: Array, offset: Array, follow: float, row
         for t in range(count):
             one = np.float64(block[t, one_channel])
             two = np.float64(block[t, other_channel])
-            rows[row, t] = np.float32(one - one_mean) * one_gain
-            rows[other, t] = np.float32(two - other_mean) * other_gain
+            one_rest, other_rest = one - one_mean, two - other_mean
+            one_rest = 0.0 if abs(one_rest) < STILL * abs(one_mean) else one_rest
+            other_rest = 0.0 if abs(other_rest) < STILL * abs(other_mean) else other_rest
+            rows[row, t] = np.float32(one_rest) * one_gain
+            rows[other, t] = np.float32(other_rest) * other_gain
             one_mean = one_mean - follow * one_mean + follow * one
             other_mean = other_mean - follow * other_mean + follow * two
         offset[one_channel], offset[other_channel] = one_mean, other_mean
