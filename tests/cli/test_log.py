@@ -90,6 +90,17 @@ def test_what_cannot_be_logged_is_refused(run, tmp_path, typed, said, status):
     assert len(done.lines) == 1
 
 
+def test_a_log_that_lost_rows_ends_with_an_error(begin, tmp_path):
+    resource = pytest.importorskip("resource", reason="no system of this kind limits files")
+    asked = "--source", "demo", "--model", "spl", "--quiet", "--log", tmp_path / "log"
+    with begin("meter", *asked, "--step-ms", 10, "--duration", 3) as meter:
+        # Where the disk is full, a file cannot grow either.
+        resource.prlimit(meter.pid, resource.RLIMIT_FSIZE, (100_000, 100_000))
+        _, errors = meter.communicate()
+    assert "rows and events lost" in errors
+    assert meter.returncode == 1
+
+
 def test_no_demo_sound_is_logged_unasked(run, nothing_to_hear):
     done = run("meter", "--quiet", "--log", "night", "--no-wait", **nothing_to_hear)
     assert done.status != 0

@@ -158,16 +158,19 @@ def _show_in_terminal(args: MeterOptions, preset: Preset) -> int:
 def _ended(engine: "Engine", duration: float | None, watch: Watch | None = None) -> int:
     """Report a measurement in one line; raises the error that ended it early.
 
+    Returns 1 if its sound is cut off, or a log lost rows; else 0.
+
     watch: has reported the engine's notes during the measurement
     """
     if watch is not None:
         watch.look()  # a file may be measured between two looks
-    for sink in engine.sinks:
+    incomplete = False
+    for log in (sink for sink in engine.sinks if isinstance(sink, SessionLog)):
         # The engine does not wait for a slow disk; here there is time.
-        if isinstance(sink, SessionLog) and not sink.close(DISK_S):
-            say(
-                f"the log in {sink.path} is incomplete: its disk did not write it within {DISK_S} s"
-            )
+        if not log.close(DISK_S):
+            incomplete = True
+            say(f"the log in {log.path} is incomplete: its disk did not write it within {DISK_S} s")
+        incomplete |= log.dropped > 0
     close_keeper(engine, DISK_S)
     if engine.error is not None:
         if engine.error is engine.source.error and _is_message(engine.error):
@@ -190,7 +193,7 @@ def _ended(engine: "Engine", duration: float | None, watch: Watch | None = None)
         f"{counted(health.overruns, 'overrun')}, {counted(health.lost_samples, 'sample')} lost, "
         f"{health.non_finite} invalid, {health.clipped} clipped{missed}"
     )
-    return 1 if engine.source.description.cut_off else 0
+    return 1 if incomplete or engine.source.description.cut_off else 0
 
 
 def _status(
