@@ -58,7 +58,8 @@ def plain(utc_s, level, hours=HOURS["eu"], step_s=STEP_S):
 def short():
     """A measurement whose header the made ones have."""
     given = {"columns": ["laf_db", "laeq_10s_db"], "step_ms": 10_000, "calibration": 110.0}
-    return Results.of_measured(measure(np.full(48000 * 20, 0.01), 48000, "spl", **given))
+    tone = 0.01 * np.sin(np.arange(48000 * 20))
+    return Results.of_measured(measure(tone, 48000, "spl", **given))
 
 
 def made(short, utc_s, level, name="laeq_10s_db", step_s=STEP_S):
