@@ -41,6 +41,12 @@ def station(tmp_path_factory, record):
     return folder / "bin" / "amt-stream"
 
 
+def timed(*command, **where):
+    """Run a command that tells its memory at the end of standard error, as "75000 kB"."""
+    whole = "/usr/bin/time", "-f", "%M kB", *command
+    return subprocess.run(whole, capture_output=True, text=True, check=True, **where)
+
+
 @pytest.fixture
 def alone():
     """The variables of a process that finds no package of this tree."""
@@ -53,14 +59,7 @@ def test_a_meter(station, tmp_path, record, alone, models):
     times = []
     for _ in range(3):
         began = os.times()
-        run = subprocess.run(
-            ["/usr/bin/time", "-f", "%M kB", station, *asked],
-            capture_output=True,
-            text=True,
-            check=True,
-            cwd=tmp_path,
-            env=alone,
-        )
+        run = timed(station, *asked, cwd=tmp_path, env=alone)
         after = os.times()
         cpu = after.children_user + after.children_system - began.children_user
         times.append(cpu - began.children_system)
@@ -82,14 +81,7 @@ def test_a_meter(station, tmp_path, record, alone, models):
 def test_the_window(station, tmp_path, record, xvfb, alone, models):
     asked = "meter", "--source", "demo", "--model", models, "--duration", "10"
     alone |= {"DISPLAY": os.environ["DISPLAY"]}
-    run = subprocess.run(
-        ["/usr/bin/time", "-f", "%M kB", station, *asked],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=tmp_path,
-        env=alone,
-    )
+    run = timed(station, *asked, cwd=tmp_path, env=alone)
     (kilobytes,) = re.findall(r"^(\d+) kB$", run.stderr, re.MULTILINE)
     record(f"amt-stream-station: window with {models}, 10 s", f"{int(kilobytes) / 1e3:.0f} MB")
     assert "terminal" not in run.stderr
