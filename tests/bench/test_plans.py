@@ -36,9 +36,8 @@ def costs(name: str, channels: int) -> np.ndarray:
             start = time.thread_time_ns()
             y = live(block)
             between = time.thread_time_ns()
-            for (
-                kernel
-            ) in kernels:  # into the outputs that `y` keeps, from the state after the block
+            # Into the outputs that `y` keeps, from the state after the block.
+            for kernel in kernels:
                 kernel(workspace.plan, fused.like)
             taken.append((between - start, time.thread_time_ns() - between))
         assert y is not None

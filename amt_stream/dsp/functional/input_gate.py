@@ -12,7 +12,7 @@ NO_LIMIT = np.float32(np.inf)
 """The limit for samples that are known to be valid."""
 
 STILL = 2.0**-30
-"""What is left of a constant, as a fraction of it, by rounding: silence."""
+"""Rounding leaves less than this fraction of a constant, which counts as silence."""
 
 SOUND, SILENCE, SUSPECT = 0, 1, 2
 """Result for a block: sound, silence, or invalid samples, in which case nothing was written."""
