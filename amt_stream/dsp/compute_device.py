@@ -31,9 +31,12 @@ class ComputeDevice:
         return self.name == "cpu"
 
     def take(self, model: "Stage") -> None:
-        """Move `model` here; raises ValueError if it is neither here nor on the CPU."""
+        """Move `model` here, unless a stage of it computes on the CPU anyway.
+
+        Raises ValueError if it is neither here nor on the CPU.
+        """
         there = str(model.device)
-        if there == self.name:
+        if there == self.name or (there == "cpu" and computes_on_host(model)):
             return
         if there != "cpu":
             remedy = f"model.cpu(), or device={there!r}"
@@ -50,7 +53,7 @@ class ComputeDevice:
         from amt_stream.dsp.cuda_stream import HostedStream
         from amt_stream.dsp.stream import Stream
 
-        return Stream(model, shape) if self.on_cpu else HostedStream(model, shape)
+        return Stream(model, shape) if model.device.type == "cpu" else HostedStream(model, shape)
 
 
 HERE = ComputeDevice()
@@ -88,6 +91,11 @@ def _missing(index: int) -> str:
     if index >= count:
         return f"there is no CUDA device {index}" if count else "there is no CUDA device"
     return ""
+
+
+def computes_on_host(model: "Stage") -> bool:
+    """Whether one of its stages computes on the CPU on whatever device it is."""
+    return any(getattr(member, "on_host", False) for member in model.modules())
 
 
 def device_words(name: str) -> str:

@@ -138,8 +138,7 @@ class Stage(Checkpointed):
         confuse two quantities; None for any
     keeps_double: names of buffers and state entries that stay float64 in a float32 module
     fixed_axes: required `Sizes` of input axes other than time, by negative axis, time included:
-        {-1: 150, -3: (1, 2)}; None for an axis of any length that must exist. `check_shape` refuses
-        every other input
+        {-1: 150, -3: (1, 2)}; None: any length. `check_shape` refuses every other input
     shape_remedy: advice for a refused shape; by default the required layout
 
     A caller that runs the stage as a model, such as `Engine`, also reads these. The defaults are
@@ -154,9 +153,9 @@ class Stage(Checkpointed):
     settle_s: seconds until the start from silence no longer matters
     memory_s: seconds after a fault until earlier sound, even if 50 dB louder, changes the output by
         at most 0.05 dB or phon; `settle_s` if that is longer
-    tail_s: seconds after the end of a sound from which no output rises any more; until then filters
-        ring, windows pass the end, and slow averages still follow fast ones
+    tail_s: seconds after the end of a sound from which no output rises any more
     frames_stand_for_end: a frame stands for the end of its analysis window, not its start
+    on_host: its step computes on the CPU on whatever device it is, so a caller leaves it there
 
     Raises ValueError, when a class is defined or an attribute set, for an invalid value of these.
 
@@ -184,6 +183,7 @@ class Stage(Checkpointed):
     memory_s: float = 0.0
     tail_s: float = 0.0
     frames_stand_for_end: bool = False
+    on_host: bool = False
 
     _probe: Tensor
 

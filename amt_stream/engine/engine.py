@@ -373,8 +373,9 @@ class Engine:
 
     @property
     def device(self) -> str:
-        """The models' device: "cpu", or number and name of a CUDA device [any-thread]."""
-        return device_words(self._models.device.name)
+        """The models' device: "cpu", or number and name of a CUDA device; or both [any-thread]."""
+        models = self.models.values()
+        return ", ".join(dict.fromkeys(device_words(str(one.device)) for one in models))
 
     @property
     def histories(self) -> Mapping[str, History]:

@@ -13,7 +13,6 @@ from amt_stream import __version__
 from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.core.safe_text import brief, sentence
 from amt_stream.dsp.channel_layout import Layout, usual_layout
-from amt_stream.dsp.compute_device import compute_device, device_words
 from amt_stream.engine.engine import Engine
 from amt_stream.engine.microphone.channels import heard_channels
 from amt_stream.engine.microphone.microphones import named_microphones
@@ -91,8 +90,7 @@ def replay_session(path: str | Path, run: int | None = None) -> Replayed:
         comparison = _Comparison(_whole(logged, session.path))
         for rows in _measured(session, run, sound):
             comparison.add(rows)
-    otherwise = _differences(session.path, session.descriptions[run])
-    return comparison.result(run, (*sound.notes, *otherwise))
+    return comparison.result(run, tuple(sound.notes))
 
 
 class _RecordedSound:
@@ -237,7 +235,7 @@ class _Maker:
 
 
 def _measured(session: Session, run: int, sound: _RecordedSound) -> Iterator[Rows]:
-    """Yield all rows of the sound."""
+    """Yield all rows of the sound; then `sound.notes` has what else differs."""
     first = next(iter(sound), None)
     if first is None:
         raise SessionError(_why_none(session, run, sound.notes))
@@ -263,6 +261,7 @@ def _measured(session: Session, run: int, sound: _RecordedSound) -> Iterator[Row
         if not engine.wait() or engine.health.sink_errors:
             raise engine.error or RuntimeError(f"run {run} of {session.path} did not end")
     yield from maker.rows
+    sound.notes.extend(_differences(session.descriptions[run], maker.table.header()))
 
 
 def _why_none(session: Session, run: int, notes: list[str]) -> str:
@@ -327,13 +326,13 @@ def _made(
     return engine, source, maker
 
 
-def _differences(path: Path, description: JsonMap) -> Iterator[str]:
+def _differences(description: JsonMap, header: JsonDict) -> Iterator[str]:
     """What differs from the original measurement despite equal settings."""
     versions = description.get("versions")
     was = versions.get("amt_stream") if isinstance(versions, dict) else None
     if was != __version__:
         yield f"it was measured with amt_stream {was!r:.40}, and this is {__version__}"
-    here = device_words(compute_device(preset_of(description["preset"], path).compute).name)
+    here = header["compute"]
     there = description["header"].get("compute", here)
     if there != here:
         yield f"it was measured on {there!r:.60}, and this is {here}: last digits may differ"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 RESULTS = Path(__file__).with_name("RESULTS.md")
-SOURCES = ("cuda_stream.py", "functional/*.py", "stages/*.py", "models/*.py")
+SOURCES = ("*.py", "functional/**/*.py", "stages/**/*.py", "models/**/*.py")
 
 
 def source_hash(package=ROOT / "amt_stream" / "dsp"):

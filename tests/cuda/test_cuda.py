@@ -116,10 +116,13 @@ def test_what_is_claimed_was_run():
 def test_any_change_of_what_runs_there_is_another_source(tmp_path):
     dsp = ROOT / "amt_stream" / "dsp"
     assert all([*dsp.glob(pattern)] for pattern in SOURCES)
-    (tmp_path / "stages").mkdir()
-    (tmp_path / "stages" / "one.py").write_text("x = 1\n")
-    before = source_hash(tmp_path)
-    (tmp_path / "other.py").write_text("y = 1\n")
-    assert source_hash(tmp_path) == before
-    (tmp_path / "stages" / "one.py").write_text("x = 2\n")
-    assert source_hash(tmp_path) != before
+    for name in ("stages/one.py", "functional/compiler/two.py"):
+        source = tmp_path / name
+        source.parent.mkdir(parents=True)
+        source.write_text("x = 1\n")
+        before = source_hash(tmp_path)
+        (tmp_path / "data").mkdir(exist_ok=True)
+        (tmp_path / "data" / "table.txt").write_text(name)
+        assert source_hash(tmp_path) == before
+        source.write_text("x = 2\n")
+        assert source_hash(tmp_path) != before

@@ -176,6 +176,7 @@ class OfBlocks(Stage):
     """
 
     frames_stand_for_end = True
+    on_host = True
     memory: ClassVar[tuple[Any, Any, Mapping[str, Shape]]]
     """The types of its tables and its state, and the shapes of the state without leading axes."""
 
@@ -277,6 +278,7 @@ class _OfTonesAndNoise(Stage):
     """A memoryless stage that takes what `ECMATonalNoise` gives; it runs on the CPU."""
 
     time_dim = -2
+    on_host = True
 
     def __init__(self) -> None:
         super().__init__()

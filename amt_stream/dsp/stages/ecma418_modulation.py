@@ -32,6 +32,7 @@ class ECMAEnvelopes(CriticalBands):
 
     block_size = STEP
     ratio = Fraction(1, STEP)
+    on_host = True
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         poles, weights = self.registered("poles", "weights")

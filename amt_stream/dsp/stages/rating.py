@@ -137,6 +137,7 @@ class ToneSpectrum(Stage):
     frames_stand_for_end = True
     frame_rate = FRAME_RATE
     keeps_double = ("sums", "begun", "windows")
+    on_host = True
 
     fs: int
     window: Tensor
@@ -199,6 +200,7 @@ class ToneAudibility(Stage):
     out_time_dim = ToneOutput(-1, -1, -1, -1, -1, -1, -1, -2)  # type: ignore[arg-type]
     in_quantity = "power"
     keeps_double = ("hz",)
+    on_host = True
 
     hz: Tensor
 
@@ -248,6 +250,7 @@ class ImpulseOnsets(Stage):
     frames_stand_for_end = True
     frame_rate = FRAME_RATE
     keeps_double = ("coefficients", "times", "filters", "levels")
+    on_host = True
     settle_s = REST_S
     # F decays by 50 dB in 11.5 time constants; the onset of what follows is then known.
     memory_s = 2.0

@@ -8,6 +8,11 @@ from amt_stream.dsp.functional.excitation import select_components
 from amt_stream.dsp.functional.zwicker import loudness_pattern
 from amt_stream.dsp.functional.zwicker_decay import decayed
 from amt_stream.dsp.stages import Excitation, ZwickerLoudness
+from amt_stream.dsp.streaming import fields
+from tests.dsp.contract.test_module_contract import CASES, DEAR, shape_of
+
+FADE = {torch.float32: 48, torch.float64: 160}
+"""Powers of ten by which sound fades: its square passes below the least number of the dtype."""
 
 
 @pytest.mark.parametrize("value", [torch.nan, torch.inf])
@@ -73,3 +78,17 @@ def test_a_slope_out_of_a_band_that_is_none_is_none(grad):
     assert 0 < first < 239
     assert specific[0, first:].isnan().all()
     assert specific[1].isfinite().all()
+
+
+@pytest.mark.parametrize("dtype", FADE)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.soak] if name in DEAR else []) for name in CASES],
+)
+def test_sound_that_dies_away_leaves_numbers(name, dtype):
+    stage = CASES[name].make().to(dtype)
+    x, live = CASES[name].input(stage), Stream(stage, shape_of(CASES[name], stage))
+    with torch.no_grad():
+        for tens in range(0, FADE[dtype] + 1, 4):
+            assert all(v.isfinite().all() for v in fields(live(x * 10.0**-tens))), tens
+        assert all(v.isfinite().all() for v in fields(live(0 * x)))

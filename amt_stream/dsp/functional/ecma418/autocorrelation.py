@@ -22,6 +22,9 @@ from amt_stream.dsp.functional.ecma418.bands import (
     neighbors,
 )
 
+SMALLEST = float(np.finfo(np.float64).tiny)
+"""The least number whose inverse is finite; sound that dies away passes below it."""
+
 
 class Plan(NamedTuple):
     """Tables of the blocks of one size.
@@ -257,7 +260,7 @@ def autocorrelate(
         total[band] = energy
         # Of the same size, so that a loud band does not blur the quiet one that shares its
         # transform.
-        inverse[band] = 1 / energy if energy > 0 else 0.0
+        inverse[band] = 1 / energy if energy >= SMALLEST else 0.0
     x, y, w, n = memory.first, memory.second, memory.halves, np.uintp(2 * hop)
     for k in range(plan.segments.shape[0]):
         pair = plan.segments[k]
