@@ -64,8 +64,7 @@ class Publisher:
     def ended(self, end_s: float | None) -> None:
         """[sink-thread]"""
         try:
-            if end_s is not None:
-                self._send(self._table.rows.rest(end_s))
+            self._send(self._table.rows.rest(end_s))
             if self._heard:
                 self._begin()
                 self._post([Message("summary", self._table.summary())])

@@ -236,8 +236,7 @@ class SessionLog:
     def ended(self, end_s: float | None) -> None:
         """Write the rest and close; called by an engine [sink-thread]."""
         if not self.is_closed:
-            if end_s is not None:
-                self._log(self.table.rows.rest(end_s))
+            self._log(self.table.rows.rest(end_s))
             self._write_intervals(self.table.rows.reached_s if end_s is None else end_s)
         self.close()
 

@@ -230,8 +230,7 @@ class _Maker:
         self.changed.set()
 
     def ended(self, end_s: float | None) -> None:
-        if end_s is not None:
-            self.rows.append(self.table.rows.rest(end_s))
+        self.rows.append(self.table.rows.rest(end_s))
 
 
 def _measured(session: Session, run: int, sound: _RecordedSound) -> Iterator[Rows]:

@@ -1,6 +1,7 @@
 """Limits by themselves: what a column's values make of them, row after row."""
 
 import dataclasses
+import math
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from amt_stream.core.saved_state import Unfitting
 from amt_stream.dsp.stages import SoundLevelOutput
 from amt_stream.meters.accumulators.limit_state import STATES, UNMEASURED_SHARE
-from amt_stream.meters.frames import Fault, Frames
+from amt_stream.meters.frames import Event, Fault, Frames
 from amt_stream.meters.limits import Limit, LimitError, limit_from_text, limit_of
 from amt_stream.meters.rows import (
     JoinedRows,
@@ -427,6 +428,17 @@ def test_a_gap_is_counted_out_of_a_rolling_level_and_said():
     assert len(gap) == 1
     whole = [row for row in second if not row["settling_columns"]]
     assert min(row["time_s"] for row in whole) == pytest.approx(135 + 60.12, abs=0.2)
+
+
+def test_what_was_lost_when_the_sound_was_stopped_leaves_no_limit_kept():
+    """Nobody waits for a lost microphone: no later row says that it was away."""
+    table = limited(Limit("laf_db", 80.0), to_s=9.0)
+    table(sound_levels(square(np.full(300, 60.0))))
+    table.event(Event("gap", 3 * 48_000, 3.0, math.nan, 4 * 48_000, cause="device"))
+    assert len(table.rest(None)) == 0
+    (stood,) = table.stood()
+    assert (stood.state, stood.verdict) == ("unknown", "not known")
+    assert (stood.unjudged_s, stood.counted_s) == pytest.approx((4.0, 7.1))
 
 
 def test_uncalibrated_rows_have_no_color():

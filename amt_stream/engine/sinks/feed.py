@@ -164,9 +164,8 @@ class RowMaker:
     def finish(self, wanted: bool) -> None:
         """Hand on the remaining rows, and the end [sink-thread]."""
         try:
-            end_s = self._end_s()
-            if wanted and end_s is not None:
-                self._take(self._table.rows.rest(end_s))
+            if wanted:
+                self._take(self._table.rows.rest(self._end_s()))
         finally:
             self._taker.end()
 

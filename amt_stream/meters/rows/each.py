@@ -98,8 +98,8 @@ class RowsOfEach(FormedRows):
             if event.microphone in ("", microphone):
                 joined.event(event)
 
-    def rest(self, end_s: float) -> Rows:
-        """The rows until `end_s` that are not given yet, whether or not more frames may come."""
+    def rest(self, end_s: float | None) -> Rows:
+        """The rest of each microphone, as of `JoinedRows`."""
         parts = [joined.rest(end_s) for joined in self.of.values()]
         return parts[0] if len(parts) == 1 else Rows.concatenated(parts, self.names)
 

@@ -220,15 +220,18 @@ class JoinedRows(FormedRows):
         """
         return self._steps.last == FOR_EVER and self.reached_s >= self.to_s
 
-    def rest(self, end_s: float) -> Rows:
+    def rest(self, end_s: float | None) -> Rows:
         """The rows until `end_s` that are not given yet, whether or not more frames may come.
 
-        None where no frame has come at all.
+        None where no frame has come at all. Limits count what was lost at the end.
+
+        end_s: end of the sound; None if it was stopped, which gives no more rows
         """
-        found = self._until(end_s, FOR_EVER)
+        found = self._form.none if end_s is None else self._until(end_s, FOR_EVER)
+        heard_s = -math.inf if end_s is None else end_s
         for monitor in self.counted.monitors:
-            monitor.miss_until(min(end_s, self.to_s))
-        if self._unjudged and end_s <= self.to_s:
+            monitor.miss_until(min(max(heard_s, self._steps.missed_until_s), self.to_s))
+        if self._unjudged and end_s is not None and end_s <= self.to_s:
             self.counted.end(end_s)
             self._unjudged = False
         return found

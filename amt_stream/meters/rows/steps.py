@@ -72,6 +72,11 @@ class RowSteps(Resumable):
         if not (self._gaps == (start, stop)).all(axis=1).any():
             self._gaps = np.append(self._gaps, [[start, stop]], axis=0)
 
+    @property
+    def missed_until_s(self) -> float:
+        """The end of the last gap without a row after it; minus infinity if there is none."""
+        return float(max(self._gaps[:, 1], default=-math.inf)) / self.fs
+
     def miss_frames(self, after_s: float, before_s: float) -> None:
         """Make no rows between two frames of a model without the missing ones between them."""
         self._holes = np.append(self._holes, [[after_s, before_s]], axis=0)

@@ -164,8 +164,7 @@ class SoundKeeper:
     def ended(self, end_s: float | None) -> None:
         """[sink-thread]"""
         with self._lock:
-            if end_s is not None:
-                self._take(self.table.rows.rest(end_s))
+            self._take(self.table.rows.rest(end_s))
             for running in self._running:
                 self._cut(running, self._stop(running))
             self._running = []

@@ -85,12 +85,11 @@ class LatestReadings:
             self._take(self.rows(frames))
 
     def ended(self, end_s: float | None) -> None:
-        """Take the last rows of a sound that has ended [sink-thread]."""
-        if end_s is None:
-            return
+        """Take the last rows of a sound that has ended, or was stopped [sink-thread]."""
         with self._lock:
             self._take(self.rows.rest(end_s))
-            self._sum_up(self._summed_s)
+            if end_s is not None:
+                self._sum_up(self._summed_s)
 
     def _take(self, rows: Rows) -> None:
         if not len(rows):
