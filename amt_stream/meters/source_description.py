@@ -35,7 +35,8 @@ class InputGain:
     turning: bool = False
 
     def __str__(self) -> str:
-        volumes = "/".join(f"{one:g}" for one in dict.fromkeys(self.percent))
+        different = self.percent if len(set(self.percent)) > 1 else self.percent[:1]
+        volumes = "/".join(f"{one:g}" for one in different)
         parts = [f"{volumes} %"] if volumes else []
         parts += ["muted"] if self.muted else []
         parts += [self.port] if self.port else []
@@ -45,6 +46,15 @@ class InputGain:
     def in_words(self) -> str:
         """The gain without mute, which is none: as "50 %, analog-input-mic"."""
         return str(replace(self, muted=False))
+
+    def beside(self, other: "InputGain") -> tuple[str, str]:
+        """This gain and another in words, with the channels if only their number differs."""
+        gains = self, other
+        mine, theirs = (one.in_words for one in gains)
+        if mine != theirs:
+            return mine, theirs
+        mine, theirs = (f"{one.in_words} of {counted(len(one.percent), 'channel')}" for one in gains)
+        return mine, theirs
 
     def amplifies_as(self, other: "InputGain") -> bool:
         """Whether it amplifies as much as another, as far as both are known; mute is no gain."""

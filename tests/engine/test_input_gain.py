@@ -214,6 +214,17 @@ def test_a_calibration_goes_on_to_hold_for_the_gain_at_its_first_start():
     assert CalibrationInUse((GIVEN,)).began_at == ""
 
 
+def test_a_microphone_with_other_channels_is_told_by_them():
+    """As a headset that the system switches from playing music to calling."""
+    in_use = CalibrationInUse((GIVEN,))
+    for percent in ((80.0, 80.0), (80.0,)):
+        in_use.know_gain(InputGain(percent))
+    now, before = "80 % of 1 channel", "80 % of 2 channels"
+    assert in_use.why == f"the input gain is {now} and was {before} at the start"
+    ears = InputGain((50.0, 50.0, 80.0)), InputGain((50.0, 80.0, 80.0))
+    assert ears[0].beside(ears[1]) == ("50/50/80 %", "50/80/80 %")
+
+
 def test_one_ear_that_is_turned_is_enough():
     ears = replace(GIVEN, input_gain=FULL), replace(GIVEN, input_gain=HALF)
     in_use = CalibrationInUse(ears)

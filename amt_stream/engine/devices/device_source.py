@@ -195,7 +195,7 @@ class DeviceSource(Source):
             return
         turned = before is not None and not gain.amplifies_as(before)
         if before is not None and turned:
-            words = before.in_words, gain.in_words
+            words = before.beside(gain)
             text = f"the input gain of {self.name!r} was turned from {words[0]} to {words[1]}"
             self.tell("gain", f"{text}; {more}" if more else text)
             self._turning_until = time.monotonic() + self.latency_s + TURNING_S

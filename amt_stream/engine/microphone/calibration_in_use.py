@@ -121,7 +121,8 @@ class CalibrationInUse:
         self.why, gain = "", self._gain
         for wanted, when in self._wanted():
             if gain is not None and not gain.amplifies_as(wanted):
-                self.why = f"the input gain is {gain.in_words} and was {wanted.in_words} {when}"
+                now, before = gain.beside(wanted)
+                self.why = f"the input gain is {now} and was {before} {when}"
                 break
         self.now = self.given
         if self.why:
