@@ -680,6 +680,25 @@ def test_a_signal_too_leaves_the_terminal_as_it_was(typist, begin, number, statu
     assert run.returncode == status
 
 
+def test_what_stays_after_the_screen_calls_no_limit_kept_while_its_microphone_is_away(
+    virtual_mic, typist, begin
+):
+    person, terminal = typist
+    call = ["meter", "--terminal", "-d", "virtual_mic", "--model", "spl", "--full-scale-db", "120"]
+    call += ["--limit", "laf_db>110"]
+    try:
+        with begin(*call, stdin=terminal, stdout=terminal, stderr=terminal) as run:
+            person.wait_for("Within the limit", since=person.wait_for(ENTER))
+            virtual_mic.unplug()
+            person.wait_for("Not known: lost")
+            farewell = person.wait_for(LEAVE, since=person.press("q"))
+            person.wait_for("Not known: lost: LAF --- dB, limit 110 dB", since=farewell)
+            person.wait_for("laf_110: laf_db is not known: for", since=farewell)
+        assert run.returncode == 0
+    finally:
+        virtual_mic.plug()
+
+
 @pytest.mark.parametrize(
     ("code", "environment", "said"),
     [

@@ -151,6 +151,7 @@ def _show_in_terminal(args: MeterOptions, preset: Preset) -> int:
     with ending.unless(lambda: f"standard output cannot be written: {HANGS}" if hangs() else ""):
         with engine:
             show(lines, args.duration)
+            meter.end()
         lines.print_last()
     return _status(args, _ended(engine, args.duration, lines.watch), maker.readings, [engine])
 

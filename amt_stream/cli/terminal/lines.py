@@ -17,6 +17,7 @@ from amt_stream.meters.rows import NO_READING, band_texts, fault_words, phon_tex
 from amt_stream.meters.rows.captions import row_text, sign_in
 from amt_stream.meters.rows.limit_words import state_words, value_words
 from amt_stream.meters.rows.words import with_sign
+from amt_stream.meters.state_signs import AWAY
 from amt_stream.views.view_state import ViewState
 
 TURN_S = 0.1
@@ -108,7 +109,8 @@ def reading_line(meter: TerminalMeter, view: ViewState, spectrum: Spectrum | Non
 
 def limit_line(limit: Limit, meter: TerminalMeter, view: ViewState) -> str:
     """The state of a limit and its value, as "Over the limit: LAF 80.0 dB, limit 79 dB"."""
-    held = (*meter.states, *([meter.away] if meter.lost_s > 0 else []))
+    is_away = meter.engine.device_state in AWAY or meter.lost_s > 0
+    held = (*meter.states, *([meter.away] if is_away else []))
     state, value = (words(limit, view.values, held) for words in (state_words, value_words))
     return f"{state}: {value}"
 
