@@ -53,8 +53,8 @@ class InputGain:
         mine, theirs = (one.in_words for one in gains)
         if mine != theirs:
             return mine, theirs
-        mine, theirs = (f"{one.in_words} of {counted(len(one.percent), 'channel')}" for one in gains)
-        return mine, theirs
+        many, others = (counted(len(one.percent), "channel") for one in gains)
+        return f"{mine} of {many}", f"{theirs} of {others}"
 
     def amplifies_as(self, other: "InputGain") -> bool:
         """Whether it amplifies as much as another, as far as both are known; mute is no gain."""

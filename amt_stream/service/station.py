@@ -2,12 +2,10 @@
 
 import asyncio
 import logging
-import math
 import socket
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -22,11 +20,13 @@ from amt_stream.meters.calibration import Calibration, utc_now
 from amt_stream.meters.frames import impulse_event
 from amt_stream.meters.needed_models import refuse_no_impulses
 from amt_stream.meters.presets import Preset, load_preset
+from amt_stream.meters.rows import RowsOfEach
 from amt_stream.meters.table import Table
 from amt_stream.service.commands import Asked, CommandRefused, command_in, id_of, understood
+from amt_stream.service.dispatcher import Dispatcher
 from amt_stream.service.engine_data import engine_data, faults_of
 from amt_stream.service.identity import Identity
-from amt_stream.service.message import RUNNING, WAITING, LeftOut, Message, event_message
+from amt_stream.service.message import RUNNING, WAITING, Message, event_message
 from amt_stream.service.publisher import Publisher, Tap
 from amt_stream.service.specific import specific
 from amt_stream.service.transports.transport import Transport
@@ -49,9 +49,6 @@ LATE_S = 5.0
 """Without a row for this long, or for three steps of rows, the station has a fault."""
 
 DISK_S = 10.0
-MOST_ON_WAY = 2000
-"""The most messages waiting between the sink and the transports."""
-
 Made = tuple["Engine", Table]
 Await = Callable[[str, float], None]
 """Called with why a device is missing, "" once it is there, and the seconds to wait.
@@ -96,12 +93,11 @@ class Station:
         self.preset = preset
         self._opened, self._tap = opened, tap
         self._named = {} if identity is None else identity.fields
+        self._dispatcher = Dispatcher(self._transports, self._named)
         self._engine: Engine | None = None
         self.table: Table | None = None
         """Of the current or last measurement."""
         self._publisher: Publisher | None = None
-        self._header: Message | None = None
-        self._rows: dict[str, Message] = {}
         self._state = "stopped"
         self.error = ""
         """Why the measurement failed."""
@@ -113,19 +109,12 @@ class Station:
         self._since = utc_now()
         self.trouble = ""
         """Another fault, such as a failed check."""
-        self._live = True
-        self._heard_at = math.inf
-        self._failed: dict[str, str] = {}
-        # Each is counted by one thread only.
-        self._posted = self._taken = 0
-        self._left_out = LeftOut()
         self._order = asyncio.Lock()
 
     @property
     def newest(self) -> tuple[Message, ...]:
         """What a new client gets first: the header, the state and the newest rows."""
-        header = () if self._header is None else (self._header,)
-        return (*header, self.state, *self._rows.values())
+        return self._dispatcher.newest(self.state)
 
     def specific(self) -> list[Message]:
         """Specific loudness of the newest frames, of each model that gives it."""
@@ -146,10 +135,10 @@ class Station:
         faults += [compiling.note] if self._state == "starting" and compiling.note else []
         if self._engine is not None and health is not None and self._state in RUNNING:
             faults += faults_of(self._engine, health)
-        late_s = time.monotonic() - self._heard_at
+        late_s = time.monotonic() - self._dispatcher.heard_at
         if self._state in RUNNING and late_s > max(LATE_S, 3 * self._step_s):
             faults.append(f"no row for {late_s:.0f} s")
-        faults += [note for one in self._transports if (note := self._note_of(one))]
+        faults += self._dispatcher.notes
         faults += [self.trouble] if self.trouble else []
         return list(dict.fromkeys(faults))
 
@@ -195,7 +184,7 @@ class Station:
         device = "" if engine is None else engine.device_state
         if now > self._reported_at + STATE_S or device != self._device_state:
             self._reported_at, self._device_state = now, device
-            self._send(self.state)
+            self._dispatcher.send(self.state)
 
     def _is_over(self) -> bool:
         engine, publisher = self._engine, self._publisher
@@ -316,7 +305,7 @@ class Station:
             self._enter("failed")
             raise
         self.preset, self._engine, self.table = preset, engine, table
-        self._heard_at = time.monotonic()
+        self._dispatcher.heard_at = time.monotonic()
         self._enter("measuring")
 
     def _made(self, loop: asyncio.AbstractEventLoop, preset: Preset) -> Made:
@@ -324,12 +313,15 @@ class Station:
         host = socket.gethostname()
 
         def sink_of(table: Table) -> Publisher:
-            self._publisher = Publisher(table, partial(self._post, loop), host, self._tap)
+            self._publisher = Publisher(
+                table, partial(self._dispatcher.post, loop), host, self._tap
+            )
             return self._publisher
 
-        self._header, self._rows, self.error = None, {}, ""
+        self._dispatcher.forget()
+        self.error = ""
         engine, table = self._make(preset, sink_of, partial(self._await, loop))
-        self._live = engine.source.live
+        self._dispatcher.live = engine.source.live
         engine.start()
         return engine, table
 
@@ -364,7 +356,7 @@ class Station:
         keeper, reported = keeper_in(engine.sinks), engine.events
         for event in () if keeper is None else keeper.last_events:
             if event not in reported:
-                self._send(event_message(event).with_fields(self._named))
+                self._dispatcher.send(event_message(event).with_fields(self._named))
         self._enter(state)
 
     @property
@@ -377,9 +369,19 @@ class Station:
         (engine.pause if paused else engine.unpause)()
         self._enter("paused" if paused else "measuring")
 
-    def _count_impulse(self, counts: bool, **of: Any) -> None:
-        refuse_no_impulses(self.preset, "take_in" if counts else "leave_out")
-        self._running().tell_event(impulse_event(counts, **of))
+    def _count_impulse(self, counts: bool, time_s: float, **of: Any) -> None:
+        name = "take_in" if counts else "leave_out"
+        refuse_no_impulses(self.preset, name)
+        engine, table = self._running(), self.table
+        assert table is not None
+        each = table.rows.of if isinstance(table.rows, RowsOfEach) else {"": table.rows}
+        rows = [each[one] for one in [of.get("microphone")] if one in each] or each.values()
+        if not any(r.has_impulse(time_s) for one in rows for r in one.readings.values()):
+            raise CommandRefused(
+                f"{name}: no impulse that can be left out began at {time_s:g} s: give the "
+                "impulse_s of a row; of each half hour the 16 most prominent can be left out"
+            )
+        engine.tell_event(impulse_event(counts, time_s, **of))
 
     def _calibrate(self, full_scale_db: float, microphone: str | None = None) -> None:
         engine, table = self._running(), self.table
@@ -412,54 +414,7 @@ class Station:
 
     def _enter(self, state: str) -> None:
         self._state, self._since = state, utc_now()
-        self._send(self.state)
-
-    def _note_of(self, transport: Transport) -> str:
-        return self._failed.get(transport.name) or transport.note
-
-    def _post(self, loop: asyncio.AbstractEventLoop, messages: Sequence[Message]) -> None:
-        """Send messages in the loop; for a file, wait until there is room [sink-thread]."""
-        waits = not self._live
-        if not waits:
-            messages = [*self._in_time(messages)]
-        sent = asyncio.run_coroutine_threadsafe(self._take(messages, waits), loop)
-        if waits:
-            with suppress(CancelledError):
-                sent.result()
-
-    def _in_time(self, messages: Sequence[Message]) -> Iterator[Message]:
-        """Drop rows if the loop is too slow, and mark the next one [sink-thread]."""
-        for message in messages:
-            if message.kind == "row":
-                if self._posted - self._taken >= MOST_ON_WAY:
-                    self._left_out.add()
-                    continue
-                message = self._left_out.before(message)
-            self._posted += 1
-            yield message
-
-    async def _take(self, messages: Sequence[Message], drain: bool) -> None:
-        for one in messages:
-            message = one.with_fields(self._named) if one.kind in ("row", "event") else one
-            if message.kind == "header":
-                self._header = message
-            elif message.kind == "row":
-                self._rows[message.microphone] = message
-                self._heard_at = time.monotonic()
-            self._send(message)
-            self._taken += 0 if drain else 1
-            if drain:
-                for transport in self._transports:
-                    await transport.drain()
-
-    def _send(self, message: Message) -> None:
-        for transport in self._transports:
-            try:
-                transport.send(message)
-            except Exception as error:  # the other transports continue
-                if transport.name not in self._failed:
-                    log.exception("%s cannot send", transport.name)
-                self._failed[transport.name] = f"{transport.name} cannot send: {error}"
+        self._dispatcher.send(self.state)
 
     @property
     def state(self) -> Message:
@@ -473,10 +428,7 @@ class Station:
             "preset": self.preset.where,
             **engine_data(engine, health),
         }
-        content["transports"] = {
-            one.name: {"note": self._note_of(one), "missed_rows": one.missed + self._left_out.count}
-            for one in self._transports
-        }
+        content["transports"] = self._dispatcher.states
         return Message("state", content)
 
 

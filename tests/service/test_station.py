@@ -11,7 +11,7 @@ from amt_stream.meters.presets import Preset, load_preset
 from amt_stream.meters.specification import RowSettings
 from amt_stream.meters.table import Sound, Table
 from amt_stream.service import Station
-from amt_stream.service.station import MOST_ON_WAY
+from amt_stream.service.dispatcher import MOST_ON_WAY
 from amt_stream.service.transports.transport import Unhindered
 
 
@@ -123,6 +123,19 @@ def test_an_impulse_is_refused_where_no_model_counts_any(command):
         False,
         f"{command} is for the models impulses and rating, and not for spl: add --model rating, or "
         "leave it out",
+    )
+
+
+@pytest.mark.parametrize(("command", "began_s"), [("leave_out", 0.1), ("take_in", 30.0)])
+def test_an_impulse_that_there_is_not_is_refused(command, began_s):
+    asking = Asking(command, time_s=began_s)
+    preset = load_preset("noise-control").with_names(("impulses",))
+    served = station([asking], 100, preset, "impulse_s")
+    asyncio.run(served.serve(lambda: asking.reply is not None))
+    assert (asking.reply["done"], asking.reply["error"]) == (
+        False,
+        f"{command}: no impulse that can be left out began at {began_s:g} s: give the impulse_s of "
+        "a row; of each half hour the 16 most prominent can be left out",
     )
 
 

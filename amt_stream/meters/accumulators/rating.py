@@ -305,12 +305,19 @@ class RatingMeter(Meter):
         rows = rows[np.argsort(rows[:, TIME])]
         return [Impulse(*row[:4], left_out=row[4] > 0) for row in rows.tolist()]  # type: ignore[misc]
 
+    def has_impulse(self, time_s: float) -> bool:
+        """Whether an impulse that is kept, left out or not, began at this time."""
+        return bool(self._is_kept(time_s).any())
+
+    def _is_kept(self, time_s: float) -> NDArray[np.bool_]:
+        return np.abs(self._impulses[..., TIME] - time_s) <= SAME_IMPULSE_S
+
     def leave_out(self, time_s: float, out: bool = True) -> None:
         """Leave out the impulse that began at this time, or count it again.
 
         One that is still to come is left out when it comes.
         """
-        found = np.abs(self._impulses[..., TIME] - time_s) <= SAME_IMPULSE_S
+        found = self._is_kept(time_s)
         changed = found & (self._impulses[..., LEFT_OUT] != out)
         self._impulses[changed, LEFT_OUT] = out
         self._intervals[:, IMPULSES] += np.where(out, -1, 1) * changed.sum(1)

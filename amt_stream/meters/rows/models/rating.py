@@ -269,6 +269,9 @@ class RatingReadings(ChannelReadings):
         """Times of impulses that are to be left out, and that no channel has yet."""
         return set.intersection(*({*meter.expected_s.tolist()} for meter in self._meters))
 
+    def has_impulse(self, time_s: float) -> bool:
+        return any(meter.has_impulse(time_s) for meter in self._meters)
+
     def leave_out(self, time_s: float, out: bool) -> None:
         """Leave out the impulse that began at this time, or count it again."""
         for meter in self._meters:
