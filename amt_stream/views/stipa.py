@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from amt_stream.core.errors import Refusal
 from amt_stream.core.words import counted
-from amt_stream.dsp.stipa_signal import FS, stipa_signal
+from amt_stream.dsp.stipa_signal import FS, OCTAVES, stipa_signal
 from amt_stream.engine.devices.player import Player
-from amt_stream.meters.accumulators.stipa import VALID_S, StiResult
+from amt_stream.meters.accumulators.stipa import VALID_S, Reason, StiResult
 from amt_stream.meters.calibration import utc_now
 from amt_stream.meters.rows.readings import CALIBRATED
 from amt_stream.sessions.outputs import LatestReadings
@@ -106,11 +106,20 @@ class StiMeasurement:
             raise NotMeasured(f"{self._too_little} for the level of noise")
         if not self.calibrated:
             raise NotMeasured("the level of noise has to be true: calibrate the input")
+        if silent := [
+            f"{hz}" for hz, one in zip(OCTAVES, result.level_db, strict=True) if one != one
+        ]:
+            raise NotMeasured(
+                f"there is no sound in the octaves of {', '.join(silent)} Hz, so the noise has no "
+                "level there: is the microphone on?"
+            )
         return [round(float(level), 1) for level in result.level_db]
 
 
 def progress_text(result: StiResult) -> str:
     """A result so far in one line."""
+    if Reason.NO_SIGNAL in result.reasons:
+        return f"{result.seconds:4.1f} s: no signal"
     words = f"{result.seconds:4.1f} s: STI {result.sti:.2f} ± {result.sd:.3f}"
     return words if result.seconds >= VALID_S else f"{words} (uncertain until {VALID_S:g} s)"
 

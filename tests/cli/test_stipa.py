@@ -115,6 +115,21 @@ def test_another_file_is_left_alone(run, recording, tmp_path):
     assert path.read_text() == "{}"
 
 
+def test_digital_silence_has_no_numbers(run, sound_file, tmp_path):
+    silent, saved = sound_file(np.zeros(5 * FS, np.float32)), tmp_path / "hall.json"
+    page = tmp_path / "hall.html"
+    given = "--source", silent, "--full-scale-db", 90
+    done = run("stipa", *given, "--save", saved, "--report", page)
+    assert done.status == 1
+    assert [line.split()[1:] for line in done.out.splitlines()[1:8]] == [["---"] * 4] * 7
+    (one,) = read_positions(saved)
+    assert (one.level_db, one.words) == ([None] * 7, "no signal")
+    assert page.read_text().count("---") == 7 * 4
+    done = run("stipa", *given, "--noise-first")
+    assert (done.status, done.out) == (1, "")
+    assert "no sound in the octaves of 125, 250, 500, 1000, 2000, 4000, 8000 Hz" in done.err
+
+
 def test_silence_and_noise_are_no_signal(run, tmp_path):
     path = tmp_path / "noise.wav"
     soundfile.write(path, np.random.default_rng(1).normal(0, 0.05, 17 * FS), FS)

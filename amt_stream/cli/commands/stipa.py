@@ -196,11 +196,8 @@ def _report(args: StipaOptions, one: "StiPosition") -> int:
 
 def _lines(one: "StiPosition") -> list[str]:
     """The result as text."""
-    _, mti = one.indices
     rows: list[tuple[str, ...]] = [("Hz", "m1", "m2", "MTI", "dB SPL" if one.calibrated else "dB")]
-    for k, octave in enumerate(OCTAVES):
-        values = *one.m[k], mti[k]
-        rows.append((str(octave), *(f"{v:.2f}" for v in values), f"{one.level_db[k]:.1f}"))
+    rows += [(str(hz), *texts) for hz, texts in zip(OCTAVES, one.octaves, strict=True)]
     lines = [
         *text_table(rows, lambda k: True),
         "",

@@ -87,7 +87,7 @@ class StiResult(NamedTuple):
     """A measurement of the test signal; levels and values by octave from 125 Hz.
 
     m: modulation transfer values (7, 2), as measured
-    level_db: (7,) with the noise that was there; in dB SPL if it is calibrated
+    level_db: (7,) with the noise that was there, NaN in silence; in dB SPL if it is calibrated
     sti: with the masking and the threshold of hearing, if there are levels
     mti: modulation transfer indices (7,)
     seconds: how long it was measured
@@ -329,6 +329,7 @@ class StipaMeter(Meter):
             Reason.NO_SIGNAL: not self._present,
         }
         reasons = Reason(sum(one for one, holds in why.items() if holds))
+        level_db = np.where(means > LEAST_POWER, level_db, nan)
         return StiResult(m, level_db, value, mti, seconds, float(deviation(seconds)), reasons)
 
     def reading(self) -> dict[str, float | None]:

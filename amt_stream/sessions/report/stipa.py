@@ -47,24 +47,21 @@ def _table(positions: Sequence[StiPosition]) -> str:
     for one in positions:
         value = "no signal" if one.no_signal else f"{one.sti:.2f}"
         letter = "" if one.no_signal else category(one.sti)
-        texts = [one.name, value, f"{one.sd:.3f}", letter, f"{one.seconds:g} s"]
+        deviation = "" if one.no_signal else f"{one.sd:.3f}"
+        texts = [one.name, value, deviation, letter, f"{one.seconds:g} s"]
         rows.append([*map(cell, texts), cell("; ".join(one.reasons), "doubt")])
     return f"<h2>Positions</h2>{html_table(rows)}\n"
 
 
 def _octaves(one: StiPosition) -> str:
     """Modulation transfer and level by octave."""
-    _, mti = one.indices
     noise: Sequence[float | None] = one.noise_db or [None] * len(OCTAVES)
     unit = "dB SPL" if one.calibrated else "dB, not calibrated"
     names = "Octave in Hz", "m1", "m2", "MTI", f"Level in {unit}", "Noise added in dB SPL"
     rows = [heads(names)]
-    for k, octave in enumerate(OCTAVES):
-        values = [
-            f"{value:.2f} at {f:g} Hz" for value, f in zip(one.m[k], MODULATIONS[k], strict=True)
-        ]
-        levels = [one.level_db[k], noise[k]]
-        texts = [str(octave), *values, f"{mti[k]:.2f}"]
-        texts += ["" if level is None else f"{level:.1f}" for level in levels]
+    for k, (*transfer, mti, level) in enumerate(one.octaves):
+        values = [f"{m} at {f:g} Hz" for m, f in zip(transfer, MODULATIONS[k], strict=True)]
+        added = "" if noise[k] is None else f"{noise[k]:.1f}"
+        texts = [str(OCTAVES[k]), *values, mti, level, added]
         rows.append([*map(cell, texts)])
     return f"<h2>{escaped(one.name)}: {escaped(one.words)}</h2>{html_table(rows)}\n"

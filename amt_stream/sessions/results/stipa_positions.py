@@ -1,6 +1,7 @@
 """Measurements of the STI at several positions, with their mean and the lowest."""
 
 import json
+import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -12,6 +13,7 @@ from amt_stream.core.files import small_text, whole_text_file, why
 from amt_stream.core.json_types import JsonDict
 from amt_stream.meters.accumulators.sti import category, sti
 from amt_stream.meters.accumulators.stipa import WORDS, Reason, StiResult, reason_words
+from amt_stream.meters.rows.words import NO_READING
 
 INTERRUPTED = "the signal was interrupted: this computer was too slow to play it"
 FORM = "amt_stream STI positions"
@@ -28,7 +30,8 @@ class StiPosition:
     name: of the position
     utc: when it was measured
     m: modulation transfer values (7, 2), as measured
-    level_db: (7,) of the signal with the noise that was there; in dB SPL if it is calibrated
+    level_db: (7,) of the signal with the noise that was there, None in silence; in dB SPL if it is
+        calibrated
     seconds: how long it was measured
     sd: standard deviation of the STI
     noise_db: (7,) of noise that was measured apart and is added by calculation, or None
@@ -38,7 +41,7 @@ class StiPosition:
     name: str
     utc: str
     m: list[list[float]]
-    level_db: list[float]
+    level_db: list[float | None]
     calibrated: bool
     seconds: float
     sd: float
@@ -57,7 +60,8 @@ class StiPosition:
     ) -> Self:
         """The position of a measurement; `interrupted` where the signal had a pause."""
         why_not = reason_words(result.reasons) + [INTERRUPTED] * interrupted
-        values, levels = np.round(result.m, 5).tolist(), np.round(result.level_db, 3).tolist()
+        values = np.round(result.m, 5).tolist()
+        levels = [None if math.isnan(one) else round(float(one), 3) for one in result.level_db]
         seconds = round(result.seconds, 1)
         return cls(
             name, utc, values, levels, calibrated, seconds, round(result.sd, 4), noise_db, why_not
@@ -66,8 +70,8 @@ class StiPosition:
     @property
     def indices(self) -> tuple[float, list[float]]:
         """STI, and modulation transfer indices (7,), with the noise that is added."""
-        level_db = self.level_db if self.calibrated else None
-        value, mti = sti(self.m, level_db, self.noise_db)
+        level_db = [-math.inf if one is None else one for one in self.level_db]
+        value, mti = sti(self.m, level_db if self.calibrated else None, self.noise_db)
         return value, [float(one) for one in mti]
 
     @property
@@ -79,6 +83,17 @@ class StiPosition:
     def no_signal(self) -> bool:
         """Whether the test signal was not there."""
         return WORDS[Reason.NO_SIGNAL] in self.reasons
+
+    @property
+    def octaves(self) -> list[tuple[str, ...]]:
+        """m1, m2, MTI and level in text by octave."""
+        _, mti = self.indices
+        return [
+            (NO_READING,) * 4
+            if level is None
+            else (*(f"{value:.2f}" for value in (*m, index)), f"{level:.1f}")
+            for m, index, level in zip(self.m, mti, self.level_db, strict=True)
+        ]
 
     @property
     def words(self) -> str:
