@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from amt_stream.meters.presets import Preset
     from amt_stream.meters.table import Table
 
-UNJUDGED = 1
+UNJUDGED = CUT_OFF = 1
 
 
 def typed_limits(args: LimitSettings) -> tuple[Limit, ...]:
@@ -41,12 +41,16 @@ def refuse_uncalibrated(args: LimitSettings, table: "Table") -> None:
 
 
 def report_limits(
-    status: int, limits: Iterable[tuple[str, Mapping[str, object]]], args: LimitSettings
+    status: int,
+    limits: Iterable[tuple[str, Mapping[str, object]]],
+    args: LimitSettings,
+    cut_off: bool,
 ) -> int:
     """Report limits that were exceeded or never known, and return the exit status.
 
     status: exit status without limits, which is returned if it is an error
     limits: name of the sound, or "" if there is only one, and the summary of the limit
+    cut_off: whether sound is missing at the end of one
     """
     worst = 0
     for name, limit in limits:
@@ -55,7 +59,8 @@ def report_limits(
             say(f"{name}: {words}" if name else words)
         if limit["exceeded"] is not False:
             worst = max(worst, EXCEEDED if limit["exceeded"] else UNJUDGED)
-    return status or (worst if args.fail_above else 0)
+    # What is exceeded in a part of a sound is so in the whole.
+    return status or (worst if args.fail_above else 0) or (CUT_OFF if cut_off else 0)
 
 
 def _words(limit: JsonMap) -> str:

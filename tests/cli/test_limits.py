@@ -206,9 +206,9 @@ def test_an_error_is_worse_than_a_limit():
     args = build_parser().parse_args(["analyze", "x.wav", "--fail-above"])
     limit = {"name": "a", "column": "b", "above": 1, "worst": 2, "worst_s": 0, "red_s": 1}
     limit |= {"whole": True, "amber_s": 0, "verdict": "kept"}
-    assert report_limits(0, [("", limit | {"exceeded": True})], args) == 4
-    assert report_limits(1, [("", limit | {"exceeded": True})], args) == 1
-    assert report_limits(0, [("", limit | {"exceeded": False})], args) == 0
+    assert report_limits(0, [("", limit | {"exceeded": True})], args, False) == 4
+    assert report_limits(1, [("", limit | {"exceeded": True})], args, False) == 1
+    assert report_limits(0, [("", limit | {"exceeded": False})], args, False) == 0
 
 
 def test_models_are_those_that_the_columns_need():
@@ -250,13 +250,15 @@ def test_a_limit_brings_all_models_that_its_column_needs():
 
 
 @pytest.mark.parametrize(
-    ("limit", "verdict", "words"),
+    ("limit", "verdict", "words", "judged"),
     [
-        ("laf_db>90", "not known", "is not known: sound is missing at the end"),
-        ("laf_db>70", "exceeded", "red for "),
+        ("laf_db>90", "not known", "is not known: sound is missing at the end", 1),
+        ("laf_db>70", "exceeded", "red for ", 4),
     ],
 )
-def test_no_limit_is_kept_by_a_file_that_is_cut_off(said, printed, stepping, limit, verdict, words):
+def test_no_limit_is_kept_by_a_file_that_is_cut_off(
+    said, printed, stepping, limit, verdict, words, judged
+):
     whole = stepping.read_bytes()
     stepping.write_bytes(whole[: 2 * len(whole) // 3])
     asked = ("--limit", limit, "--full-scale-db", 100)
@@ -265,7 +267,8 @@ def test_no_limit_is_kept_by_a_file_that_is_cut_off(said, printed, stepping, lim
     assert words in err
     (one,) = json.loads(out)["limits"]
     assert (one["verdict"], one["cut_off"]) == (verdict, True)
-    asked = (*asked, "--model", "spl", "--format", "csv")
-    status, _, err = said("meter", "--source", stepping, "--fast", *asked)
-    assert status == 1
-    assert words in err
+    asked = (*asked, "--model", "spl", "--format", "csv", "--fail-above")
+    for command in (("meter", "--source", stepping, "--fast"), ("analyze", stepping)):
+        status, _, err = said(*command, *asked)
+        assert status == judged
+        assert words in err

@@ -114,7 +114,7 @@ def _analyze_each(
         _report_calibrations(tasks, levels.uncalibrated)
     if preset.compute_note:
         say(preset.compute_note)
-    failed = False
+    failed = cut_off = False
     # Where rows are written too, --columns chooses theirs.
     alone = args.summary and (args.out is None or summary_path is not None)
     only = args.columns if alone else None
@@ -128,7 +128,7 @@ def _analyze_each(
             say(outcome.refusal)
             failed = True
             continue
-        failed |= "cut_off" in outcome.summary["sound"]
+        cut_off |= "cut_off" in outcome.summary["sound"]
         name = _sound_name(args, outcome.summary)
         limits += [(name, one) for one in outcome.summary.get("limits", ())]
         names |= dict.fromkeys(statistics_in(outcome.summary))
@@ -148,7 +148,7 @@ def _analyze_each(
             else:
                 json.dump(summaries[0] if len(tasks) == 1 else summaries, stream, indent=2)
                 stream.write("\n")
-    return report_limits(1 if failed else 0, limits, args)
+    return report_limits(1 if failed else 0, limits, args, cut_off)
 
 
 def _refuse_without_impulses(args: AnalyzeOptions, preset: Preset, sounds: int) -> None:

@@ -159,7 +159,7 @@ def _show_in_terminal(args: MeterOptions, preset: Preset) -> int:
 def _ended(engine: "Engine", duration: float | None, watch: Watch | None = None) -> int:
     """Report a measurement in one line; raises the error that ended it early.
 
-    Returns 1 if its sound is cut off, or a log lost rows; else 0.
+    Returns 1 if a log lost rows, else 0.
 
     watch: has reported the engine's notes during the measurement
     """
@@ -194,7 +194,7 @@ def _ended(engine: "Engine", duration: float | None, watch: Watch | None = None)
         f"{counted(health.overruns, 'overrun')}, {counted(health.lost_samples, 'sample')} lost, "
         f"{health.non_finite} invalid, {health.clipped} clipped{missed}"
     )
-    return 1 if incomplete or engine.source.description.cut_off else 0
+    return 1 if incomplete else 0
 
 
 def _status(
@@ -204,11 +204,10 @@ def _status(
     engines: "Sequence[Engine]",
 ) -> int:
     """The status, or that of an exceeded limit, which is reported; `engines` made the rows."""
-    if not isinstance(rows, AnyRows | LatestReadings):
-        return status
     cut_off = any(engine.source.description.cut_off for engine in engines)
-    stood = [replace(one, cut_off=cut_off) for one in rows.stood()]
-    return report_limits(status, [(one.microphone, one.to_dict()) for one in stood], args)
+    judged = rows.stood() if isinstance(rows, AnyRows | LatestReadings) else []
+    stood = [replace(one, cut_off=cut_off) for one in judged]
+    return report_limits(status, [(one.microphone, one.to_dict()) for one in stood], args, cut_off)
 
 
 def _is_message(error: BaseException | None) -> bool:
