@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Self
 from amt_stream import __version__
 from amt_stream.core.safe_text import brief, plain
 from amt_stream.service.transports.http_endpoint import Endpoint
-from amt_stream.service.transports.transport import Abandoned, ServiceError, missing
+from amt_stream.service.transports.transport import (
+    Abandoned,
+    ServiceError,
+    missing,
+    refused_certificate,
+)
 
 if TYPE_CHECKING:
     from httpx import Response
@@ -121,7 +126,8 @@ class HttpRequest:
         except asyncio.CancelledError:
             return Answer(words="was not waited for at the end")
         except self._failures as error:
-            return Answer(words=f"cannot be reached: {plain(error) or type(error).__name__}")
+            reached = f"cannot be reached: {plain(error) or type(error).__name__}"
+            return Answer(words=plain(refused_certificate(error)) or reached)
         finally:
             self._client.cookies.clear()
 

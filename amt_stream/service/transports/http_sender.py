@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from amt_stream.core.safe_text import sentence
+from amt_stream.core.words import counted
 from amt_stream.service.transports.http_endpoint import Endpoint
 from amt_stream.service.transports.http_request import HttpRequest
 from amt_stream.service.transports.transport import ServiceError, Wire, secret_in
@@ -122,7 +123,7 @@ class HttpSender:
             self.lost += left
             self._waiting.clear()
         if left:
-            log.warning("%s did not take the last %d messages", self._endpoint, left)
+            log.warning("%s did not take the last %s", self._endpoint, counted(left, "message"))
 
     def _run(self) -> None:
         assert self._request is not None

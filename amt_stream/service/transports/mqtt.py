@@ -23,6 +23,7 @@ from amt_stream.service.transports.transport import (
     Wire,
     host_and_port,
     missing,
+    refused_certificate,
     secret_in,
 )
 
@@ -90,7 +91,7 @@ def problem(broker: Broker, error: Exception) -> str:
     if getattr(getattr(error, "rc", None), "value", None) in LOGIN_REFUSED:
         refused = "refuses this user and password"
         return refused if broker.user else "wants a user and password: give --mqtt-login FILE"
-    return f"does not answer: {str(error) or 'timeout'}"
+    return refused_certificate(error) or f"does not answer: {str(error) or 'timeout'}"
 
 
 class Post(NamedTuple):

@@ -1,5 +1,6 @@
 """The interface of transports."""
 
+import ssl
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -51,6 +52,23 @@ class Abandoned(ThreadPoolExecutor):
 
         threading.Thread(target=run, name="names", daemon=True).start()
         return future
+
+
+def refused_certificate(error: BaseException) -> str:
+    """Why a certificate is refused, as the end of a sentence about its server; "" for other errors.
+
+    Libraries raise errors of their own from that of the certificate.
+    """
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, ssl.SSLCertVerificationError):
+        cause = cause.__cause__ or cause.__context__
+    if cause is None:
+        return ""
+    why = cause.verify_message.rstrip(".")
+    return (
+        f"has a certificate that is refused: {why}; correct it, or name the file of its authority "
+        "in the variable SSL_CERT_FILE"
+    )
 
 
 def host_and_port(host: str, port: int) -> str:
