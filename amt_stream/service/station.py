@@ -21,6 +21,7 @@ from amt_stream.meters.frames import impulse_event
 from amt_stream.meters.needed_models import refuse_no_impulses
 from amt_stream.meters.presets import Preset, load_preset
 from amt_stream.meters.rows import RowsOfEach
+from amt_stream.meters.rows.models.rating import RatingReadings
 from amt_stream.meters.table import Table
 from amt_stream.service.commands import Asked, CommandRefused, command_in, id_of, understood
 from amt_stream.service.dispatcher import Dispatcher
@@ -376,7 +377,8 @@ class Station:
         assert table is not None
         each = table.rows.of if isinstance(table.rows, RowsOfEach) else {"": table.rows}
         rows = [each[one] for one in [of.get("microphone")] if one in each] or each.values()
-        if not any(r.has_impulse(time_s) for one in rows for r in one.readings.values()):
+        rated = (r for one in rows for r in one.readings.values() if isinstance(r, RatingReadings))
+        if not any(one.has_impulse(time_s) for one in rated):
             raise CommandRefused(
                 f"{name}: no impulse that can be left out began at {time_s:g} s: give the "
                 "impulse_s of a row; of each half hour the 16 most prominent can be left out"

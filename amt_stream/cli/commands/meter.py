@@ -26,6 +26,7 @@ from amt_stream.core.words import counted
 from amt_stream.engine.sources import SourceError
 from amt_stream.meters.presets import Preset
 from amt_stream.meters.rows import AnyRows, header_of_intervals
+from amt_stream.meters.state_signs import AWAY
 from amt_stream.sessions import SessionLog
 from amt_stream.sessions.outputs import LatestReadings, LiveRows, LiveWriter
 from amt_stream.views.measurement_control import MeasurementRequest
@@ -151,7 +152,8 @@ def _show_in_terminal(args: MeterOptions, preset: Preset) -> int:
     with ending.unless(lambda: f"standard output cannot be written: {HANGS}" if hangs() else ""):
         with engine:
             show(lines, args.duration)
-            meter.end()
+            if not meter.stopped and engine.device_state in AWAY:
+                meter.away_at_end = meter.away
         lines.print_last()
     return _status(args, _ended(engine, args.duration, lines.watch), maker.readings, [engine])
 

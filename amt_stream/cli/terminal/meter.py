@@ -112,7 +112,8 @@ class TerminalMeter:
         self._make_log = make_log
         self._marks = 0
         self._silent_at: float | None = None
-        self._away_at_end = ""
+        self.away_at_end = ""
+        """Why the device gave no sound at the end, if it gave none."""
 
     @property
     def has_ended(self) -> bool:
@@ -145,16 +146,11 @@ class TerminalMeter:
         lost_s = now - self._silent_at
         return lost_s if state in AWAY or lost_s >= LOST_S else 0.0
 
-    def end(self) -> None:
-        """Remember whether the device gives no sound, as nobody knows after the end."""
-        if not self.stopped and self.engine.device_state in AWAY:
-            self._away_at_end = self.away
-
     @property
     def states(self) -> tuple[str, ...]:
         """Why the readings stand still."""
         states = {"stopped": self.stopped, "paused": self.paused and not self.stopped}
-        states |= {self._away_at_end: bool(self._away_at_end)}
+        states |= {self.away_at_end: bool(self.away_at_end)}
         return tuple(word for word, so in states.items() if so)
 
     def view(self) -> ViewState | None:

@@ -226,10 +226,6 @@ class Readings(Resumable, ABC):
     def leave_out(self, time_s: float, out: bool) -> None:
         """Leave out the impulse that began at this time, or count it again, if there is one."""
 
-    def has_impulse(self, time_s: float) -> bool:
-        """Whether `leave_out` knows an impulse that began at this time."""
-        return False
-
     def begin_interval(self) -> None:
         """Restart the statistics of a running sound, with windows that reach back."""
         self.reset()

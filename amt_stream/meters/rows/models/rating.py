@@ -270,6 +270,7 @@ class RatingReadings(ChannelReadings):
         return set.intersection(*({*meter.expected_s.tolist()} for meter in self._meters))
 
     def has_impulse(self, time_s: float) -> bool:
+        """Whether `leave_out` knows an impulse that began at this time."""
         return any(meter.has_impulse(time_s) for meter in self._meters)
 
     def leave_out(self, time_s: float, out: bool) -> None:
