@@ -3,7 +3,7 @@
 import enum
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
@@ -265,7 +265,7 @@ class Later(Protocol):
 LATER = ("time_s", "sample", "utc", "fault", "settling", "since_s", "level_db")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Frames:
     """A block of n rows, one per frame of the model.
 
@@ -326,15 +326,13 @@ class Frames:
 
     def __post_init__(self) -> None:
         """Frames not made by `lazy`, such as by `dataclasses.replace`, have all arrays."""
-        object.__setattr__(self, "later", None)
+        vars(self)["later"] = None
 
     @classmethod
     def lazy(cls, later: Later, **given: object) -> Self:
         """Make frames whose arrays are made on first use."""
         frames = object.__new__(cls)
-        for name, value in (_DEFAULTS | given).items():
-            object.__setattr__(frames, name, value)
-        object.__setattr__(frames, "later", later)
+        vars(frames).update(given, later=later)
         return frames
 
     if not TYPE_CHECKING:
@@ -342,8 +340,7 @@ class Frames:
         def __getattr__(self, name: str) -> Any:
             if name not in LATER:
                 raise AttributeError(f"Frames has no attribute {name!r}", name=name, obj=self)
-            made = self.later.make(name)
-            object.__setattr__(self, name, made)
+            made = vars(self)[name] = self.later.make(name)
             return made
 
     def __len__(self) -> int:
@@ -415,14 +412,10 @@ class Frames:
 
     def copy(self) -> "Frames":
         """A copy with copied arrays."""
+        there = vars(self).copy()  # once, as another thread may make an array
+        there |= {name: there[name].copy() for name in LATER if name in there}
         frames = object.__new__(Frames)
-        for name, slot in _SLOTS:
-            try:
-                value = slot(self)
-            except AttributeError:  # not made yet
-                continue
-            object.__setattr__(frames, name, value.copy() if name in LATER else value)
-        object.__setattr__(frames, "values", mapped(lambda v: v.copy(), self.values))
+        vars(frames).update(there, values=mapped(lambda v: v.copy(), self.values))
         return frames
 
 
@@ -448,12 +441,6 @@ def cut_along(values: np.ndarray, dim: int, start: int, stop: int) -> np.ndarray
 def joined_along(time_dim: Any, first: Any, *others: Any) -> Any:
     """Outputs of consecutive blocks as one, each array along its axis of time."""
     return mapped(lambda v, dim, *more: np.concatenate([v, *more], dim), first, time_dim, *others)
-
-
-_SLOTS = tuple((one.name, getattr(Frames, one.name).__get__) for one in fields(Frames))
-"""Getters that do not make missing arrays."""
-
-_DEFAULTS = {one.name: one.default for one in fields(Frames) if one.default is not MISSING}
 
 
 class Joined:
@@ -491,8 +478,8 @@ def in_one(frames: Sequence[Frames]) -> Frames:
     later = Joined([one.later for one in frames if one.later is not None])
     others = [one.values for one in frames[1:]]
     values = joined_along(first.time_dim, first.values, *others)
-    marks = {name: getattr(first, name) for name in _DEFAULTS if name != "later"}
-    return Frames.lazy(later, **marks, values=values, calibrated=first.calibrated)
+    marks = {name: v for name, v in vars(first).copy().items() if name not in (*LATER, "later")}
+    return Frames.lazy(later, **marks | {"values": values})
 
 
 def scalar_field(values: object, name: str) -> NDArray[np.float32]:

@@ -21,7 +21,7 @@ def suspect_from(description: SourceDescription) -> np.float32:
 
 def fits_together(chunk: NDArray[np.float32], suspect_from: np.float32) -> bool:
     """Whether no sample is clipped or invalid: each such fault is marked in its own block."""
-    return bool(np.abs(chunk).max(initial=0.0) < suspect_from)
+    return bool(chunk.max(initial=0.0) < suspect_from and chunk.min(initial=0.0) > -suspect_from)
 
 
 class ConverterEnds(Resumable):

@@ -238,8 +238,7 @@ class Listener(Resumable):
 def count_broken(values: Any, time_dim: Any) -> int:
     """Number of frames with NaN or infinity; minus infinity is allowed, as the level of silence."""
     arrays, dims = (values, time_dim) if isinstance(values, tuple) else ((values,), (time_dim,))
-    with np.errstate(over="ignore", invalid="ignore"):
-        sane = list(map(_is_sane, arrays))
+    sane = list(map(_is_sane, arrays))
     broken = 0
     if not all(sane):
         for v, dim, whole in zip(arrays, dims, sane, strict=True):
@@ -253,6 +252,7 @@ def _is_sane(v: np.ndarray | None) -> bool:
     """Whether all values are finite (the usual case), or there are none; fast."""
     if v is None or v.dtype.kind != "f":
         return True
-    if v.size > FEW or not v.flags.c_contiguous:
+    if v.size <= FEW and v.flags.c_contiguous:
+        return math.isfinite(np.vdot(v, v))
+    with np.errstate(over="ignore", invalid="ignore"):
         return math.isfinite(v.sum())
-    return math.isfinite(np.vdot(v, v))
