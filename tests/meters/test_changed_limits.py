@@ -25,7 +25,7 @@ MODELS = {"spl": SoundLevel(FS), "third_octave": ThirdOctaves(FS)}
 def frames_of(models, duration=6.0, source=None):
     found = []
     source = source or SignalSource(SOUND, FS, duration=duration, paced=False)
-    with Engine(source, models, [found.append]) as engine:
+    with Engine(source, models, [found.append], run_in="callback") as engine:
         assert engine.wait(60)
     return found
 
@@ -230,7 +230,7 @@ def test_a_window_is_filled_with_what_was_heard(window_s):
     random = np.random.default_rng(2)
     squares = 10 ** random.uniform(-8, -4, (3, 90_000))
     squares[:, random.random(90_000) < 0.02] = np.nan
-    memory, level = LevelMemory(3, 0.01), RollingLevel(window_s, 0.01)
+    memory, level = LevelMemory(3), RollingLevel(window_s, 0.01)
     first, gap = 37, 700
     for at in range(0, 90_000, 10):
         number = first + at + (gap if at >= 45_000 else 0)
@@ -251,7 +251,7 @@ def test_a_window_is_filled_with_what_was_heard(window_s):
 
 
 def test_a_memory_is_of_one_day():
-    memory = LevelMemory(1, 0.01)
+    memory = LevelMemory(1)
     memory.add(np.full((1, 10), 1.0), 0)
     memory.add(np.full((1, 10), 4.0), 90_000 * 100)
     level = RollingLevel(24 * 3600.0, 0.01)

@@ -44,17 +44,6 @@ def test_percentiles_are_those_of_the_values(low, high, size):
     assert window.percentiles(PERCENTS) == pytest.approx(77.0, abs=0.0251)
 
 
-def test_ranges_merge():
-    low, high = walk(-60, -20), walk(150, 230)
-    one, two = Histogram(), Histogram()
-    one.add(low)
-    two.add(high)
-    one.merge(two)
-    expected = np.percentile(np.append(low, high), [99, 75, 25, 1])
-    assert one.percentiles([1, 25, 75, 99]) == pytest.approx(expected, abs=0.0251)
-    assert len(one) == 12_000
-
-
 def test_memory_is_bounded_by_the_range():
     """Of any values, also absurd ones, in 130 kB; of usual ones in a tenth."""
     histogram = Histogram()

@@ -30,7 +30,7 @@ def frames():
     """What two meters give of 4 s."""
     found = []
     source = SignalSource(SOUND, FS, duration=4.0, paced=False)
-    with Engine(source, MODELS, [found.append]) as engine:
+    with Engine(source, MODELS, [found.append], run_in="callback") as engine:
         assert engine.wait(60)
     return found
 
@@ -96,7 +96,7 @@ def test_a_reset_within_the_rise_is_undone(frames):
 def test_what_is_too_long_ago_is_not_kept(frames):
     source = SignalSource(SOUND, FS, duration=14.0, paced=False)
     found = []
-    with Engine(source, {"spl": MODELS["spl"]}, [found.append]) as engine:
+    with Engine(source, {"spl": MODELS["spl"]}, [found.append], run_in="callback") as engine:
         assert engine.wait(60)
     *_, cleared = rows_with(found, [at("readings_reset", 1.5)], ["spl"])
     *_, told = rows_with(found, [at("readings_reset", 1.5), at("reset_undone", 13.7)], ["spl"])

@@ -11,6 +11,7 @@ from amt_stream.core.saved_state import Resumable
 from amt_stream.dsp.scales import P0
 from amt_stream.meters.accumulators.dose import DAY_S
 from amt_stream.meters.accumulators.level import level_db
+from amt_stream.meters.accumulators.meter import FRAME_S
 from amt_stream.meters.accumulators.rolling import RollingLevel
 from amt_stream.meters.level_names import AHEAD, EXPOSURE, read_level
 
@@ -37,7 +38,6 @@ class Forecasts(Resumable):
 
     columns: names of columns; those of forecasts are used, such as
         `laeq_15min_allowed_99p5_db` and `laeq_15min_until_99p5_s`
-    period_s: seconds between frames
     levels: levels with forecasts; `rolling` are the rolling ones among them
 
     Both are updated every second of sound; for a window they are accurate within 0.005 dB and 0.1 %
@@ -46,9 +46,8 @@ class Forecasts(Resumable):
 
     kept: ClassVar[tuple[str, ...]] = ("_held", "_present")
 
-    def __init__(self, columns: Sequence[str], period_s: float) -> None:
-        self._period_s = period_s
-        self._due = round(RENEWED_S / period_s)
+    def __init__(self, columns: Sequence[str]) -> None:
+        self._due = round(RENEWED_S / FRAME_S)
         limits_of: dict[str, list[str]] = {}
         ahead = [(name, one) for name in columns if (one := read_level(name)) and one.kind in AHEAD]
         self.names = tuple(name for name, _ in ahead)
@@ -62,7 +61,7 @@ class Forecasts(Resumable):
         self._held = {level: np.full((len(v), 2), np.nan) for level, v in limits_of.items()}
         self.levels = tuple(limits_of)
         self.rolling = tuple(level for level in self.levels if level != EXPOSURE)
-        self._present = RollingLevel(PRESENT_S, period_s) if EXPOSURE in self.levels else None
+        self._present = RollingLevel(PRESENT_S, FRAME_S) if EXPOSURE in self.levels else None
 
     def take_over(self, before: "Forecasts") -> None:
         fresh = self._held
@@ -122,10 +121,10 @@ class Forecasts(Resumable):
         if left[0] < 0:
             return math.nan, 0.0
         highest = left[1:] / time[1:]
-        newest = rolling.length - round(PRESENT_S / self._period_s)
+        newest = rolling.length - round(PRESENT_S / FRAME_S)
         last = int(np.searchsorted(time, newest))
         passed = highest * counts[last] < sums[last]
-        until = float(time[1 + passed.argmax()]) * self._period_s if passed.any() else math.nan
+        until = float(time[1 + passed.argmax()]) * FRAME_S if passed.any() else math.nan
         return _level(highest.min()), until
 
     def expose(self, sums: Values, counts: Values, squares: Values, taken: int) -> Values:
@@ -148,13 +147,13 @@ class Forecasts(Resumable):
         return out
 
     def _of_day(self, power: float, heard: float, count: float, now: float) -> tuple[float, float]:
-        frames = DAY_S / self._period_s
+        frames = DAY_S / FRAME_S
         left, rest = power * frames - heard, frames - count
         if left < 0:
             return math.nan, 0.0
         if rest <= 0:
             return math.nan, math.nan
-        return _level(left / rest), left / now * self._period_s if now * rest > left else math.nan
+        return _level(left / rest), left / now * FRAME_S if now * rest > left else math.nan
 
 
 def _level(power: float) -> float:

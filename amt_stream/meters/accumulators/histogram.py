@@ -124,13 +124,6 @@ class Histogram(Resumable):
         """Forget all values but those of the rise."""
         self._counts[:] = 0
 
-    def merge(self, other: "Histogram") -> None:
-        """Add the counts of a histogram of the same classes."""
-        if (self.low, self.high, self.width) != (other.low, other.high, other.width):
-            raise ValueError("only histograms of the same classes can be merged")
-        self.put(*other.used)
-        self.rise = np.append(self.rise, other.rise)
-
     def _places(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
         """Numbers of the classes of values (n,), without NaN."""
         places = np.floor(values / self.width)
@@ -214,11 +207,6 @@ class RollingHistogram(Resumable):
         self._taken = 0
         # Values after those of the rise, which leave the window by their number.
         self._since_rise = 0
-
-    @property
-    def covered_s(self) -> float:
-        """Seconds of the window with values."""
-        return len(self.histogram) * self.period_s
 
     @property
     def slots(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from amt_stream.meters.accumulators.meter import FRAME_S
 from amt_stream.meters.accumulators.rolling import RollingLevel
 from amt_stream.meters.names import LONGEST_S
 
@@ -24,11 +25,10 @@ class LevelMemory:
     leaves the window leaves it to the second.
 
     weightings: number of mean squares per frame
-    period_s: seconds between frames, a part of a second
     """
 
-    def __init__(self, weightings: int, period_s: float) -> None:
-        self.period_s, self._frames = period_s, round(1 / period_s)
+    def __init__(self, weightings: int) -> None:
+        self._frames = round(1 / FRAME_S)
         self._slots = round(LONGEST_S)
         # A row for each second: memory is used as time passes.
         self._sums = np.zeros((self._slots, weightings))
@@ -60,12 +60,12 @@ class LevelMemory:
 
     def heard_s(self, window_s: float) -> float:
         """How much of a window that ends now it knows, with what was missed."""
-        return (self._end - self._begin(window_s)) * self.period_s if self._first >= 0 else 0.0
+        return (self._end - self._begin(window_s)) * FRAME_S if self._first >= 0 else 0.0
 
     def missed(self, window_s: float) -> Values:
         """Begin and end (n, 2), in seconds, of what was not measured in a window that ends now."""
         holes = [
-            (end * self.period_s - missed * self.period_s, end * self.period_s)
+            (end * FRAME_S - missed * FRAME_S, end * FRAME_S)
             for _, end, frames, counted in self._seconds(window_s)
             if (missed := frames - counted) > 0
         ]
@@ -87,7 +87,7 @@ class LevelMemory:
 
     def _begin(self, window_s: float) -> int:
         oldest = (-(-self._end // self._frames) - self._slots) * self._frames
-        return max(self._first, oldest, self._end - round(window_s / self.period_s))
+        return max(self._first, oldest, self._end - round(window_s / FRAME_S))
 
     def _seconds(self, window_s: float) -> Iterator[tuple[int, int, int, int]]:
         """Of each second of a window that ends now: number, end, frames, and those that count.

@@ -45,7 +45,7 @@ have both adjustments, and the highest prominence."""
 EMPTY = np.array([[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, NO_TONE_DB, nan]])
 """An interval without anything."""
 
-TIME, PROMINENCE, RATE, DIFFERENCE, LEFT_OUT = range(5)
+TIME, PROMINENCE, *_, LEFT_OUT = range(5)
 """What is known of an impulse."""
 
 NOW = (

@@ -177,7 +177,7 @@ class SoundLevelMeter(FrameMeter):
     def __init__(self, columns: Sequence[str] = ()) -> None:
         super().__init__(columns)
         asked: dict[str, dict[str, tuple[int, str]]] = {LEVELS[0]: {}}
-        self.forecasts = Forecasts(self.columns, FRAME_S)
+        self.forecasts = Forecasts(self.columns)
         self.rolling: dict[str, RollingLevel] = {}
         # By the name of a dose: of its average, and of a rolling level its weighting.
         self.doses: dict[str, Dose] = {}

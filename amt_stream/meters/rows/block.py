@@ -49,13 +49,10 @@ NAT = -(2.0**63)
 _UTC = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z?", re.ASCII)
 
 # Texts of the column of faults, by bits.
-FAULT_TEXTS = np.array(
-    [
-        " ".join(name for bit, name in FAULT_NAMES.items() if fault & bit)
-        for fault in range(sum(Fault) + 1)
-    ],
-    dtype=object,
-)
+FAULT_TEXTS = [
+    " ".join(name for bit, name in FAULT_NAMES.items() if fault & bit)
+    for fault in range(sum(Fault) + 1)
+]
 FAULTS_OF = {text: fault for fault, text in reversed([*enumerate(FAULT_TEXTS)])}
 
 
@@ -135,7 +132,8 @@ class Rows:
         return len(self._before["time_s"])
 
     def __iter__(self) -> Iterator[dict[str, Cell]]:
-        return (dict(zip(self.columns, row, strict=True)) for row in self.tuples())
+        names = self.columns
+        return (dict(zip(names, row, strict=True)) for row in self.tuples())
 
     def tuples(self) -> Iterator[tuple[Cell, ...]]:
         """Yield each row as a tuple, with values as in a dict."""
@@ -174,7 +172,7 @@ def python_values(name: str, column: np.ndarray) -> list[Any]:
     """A column as Python values, None for missing ones."""
     kind = column.dtype.kind
     if name == "fault":
-        return FAULT_TEXTS[column].tolist()
+        return [FAULT_TEXTS[fault] for fault in column.tolist()]
     if kind == "M":
         texts = np.datetime_as_string(column, "ms", "UTC").tolist()
         return [None if text == "NaT" else text for text in texts]

@@ -134,9 +134,9 @@ class RowForm:
         marks: Sequence[NDArray[np.uint8]],
     ) -> dict[str, NDArray[Any]]:
         """The state of each limit at each row. Rows before `from_s` do not count."""
-        judged = slice(int(np.searchsorted(time_s, self.from_s)), None)
         found: dict[str, NDArray[Any]] = {}
         for monitor in counted.monitors:
+            judged = slice(int(np.searchsorted(time_s, self.from_s)), None)
             place = self.readings.index(monitor.limit.column)
             until_s = table[:, self.readings.index(monitor.until)] if monitor.until else None
             of_limit = table[:, place], clipped[:, place], until_s

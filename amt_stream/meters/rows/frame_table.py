@@ -120,13 +120,14 @@ class FrameTable(Resumable):
         ranges: NDArray[np.float64] | None,
     ) -> None:
         """Append frames; `marks`, `clipped` and `settling` may be one for all of them."""
-        rows = np.empty((len(time_s), self._rows.shape[1]))
+        before, count = self._rows, len(time_s)
+        self._rows = np.empty((len(before) + count, before.shape[1]))
+        self._rows[: len(before)], rows = before, self._rows[len(before) :]
         rows[:, TIME], rows[:, MARKS] = time_s, marks
         rows[:, CLIP_S], rows[:, CLIP] = clipped
-        rows[:, HEAD : HEAD + self._width] = values.reshape(len(time_s), -1)
+        rows[:, HEAD : HEAD + self._width] = values.reshape(count, -1)
         rows[:, HEAD + self._width :] = settling
-        self._faulty |= np.ndim(marks) > 0
-        self._rows = np.concatenate([self._rows, rows])
+        self._faulty |= isinstance(marks, np.ndarray)
         if self._ranges is not None and ranges is not None:
             self._ranges = np.concatenate([self._ranges, ranges], axis=1)
 

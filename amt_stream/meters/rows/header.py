@@ -91,29 +91,27 @@ def _is_relative(table: AnyRows) -> bool:
 def _settings_of(table: JoinedRows, cut_off: bool) -> JsonDict:
     """The statistics of one microphone by name, with the durations they cover."""
     now = table.counted
-    counted, measured_of = now.counted_s(), now.measured_of()
+    counted = now.counted_s()
     statistics = {
-        name: one.coverage()
-        | {key: seven_digits(v) for key, v in counted[name].items()}
-        | _in_seven_digits("measured_of", measured_of.get(name, {}))
+        name: one.coverage() | _in_seven_digits(counted[name])
         for name, one in table.readings.items()
         if one.counts
     }
+    for name, seconds in now.measured_of().items():
+        statistics[name]["measured_of"] = _in_seven_digits(seconds)
     missing_s = now.missing_s(table.fs)
     missing = {f"{cause}_s": seven_digits(s) for cause, s in missing_s.items() if s > 0}
-    values = {name: seven_digits(value) for name, value in now.summary().items()}
     limits = [replace(one, cut_off=cut_off).to_dict() for one in table.stood()]
     return {
         "statistics": statistics,
         **({"missing": missing} if missing else {}),
         **({"limits": limits} if limits else {}),
-        **values,
+        **_in_seven_digits(now.summary()),
     }
 
 
-def _in_seven_digits(name: str, values: Summary) -> JsonDict:
-    """Values as a field of this name, if there are any."""
-    return {name: {key: seven_digits(v) for key, v in values.items()}} if values else {}
+def _in_seven_digits(values: Summary) -> JsonDict:
+    return {name: seven_digits(value) for name, value in values.items()}
 
 
 def calibrations(given: Sequence[Calibration], channels: Sequence[int]) -> list[JsonDict]:

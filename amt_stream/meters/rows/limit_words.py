@@ -147,16 +147,12 @@ def unknown_words(state: JsonMap) -> str:
     return f"is not known: for {unjudged} it could not be judged, because {reasons}"
 
 
-def alarm_words(
-    limits: Iterable[Limit], values: Mapping[str, Any], held: Collection[str] = ()
-) -> str:
+def alarm_words(limits: Iterable[Limit], values: Mapping[str, Any]) -> str:
     """What is about to be exceeded, the soonest first, and what may still be played; or "".
 
     As "LAeq,15min 98.2 dB, limit 100 dB: over the limit in 4 min at this level. Up to 97.1 dB
     allowed from now on".
     """
-    if silence(held):
-        return ""
     soon = [(left_s, limit) for limit in limits if (left_s := ends_in(limit, values)) is not None]
     if not soon:
         return ""

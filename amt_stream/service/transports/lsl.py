@@ -116,7 +116,7 @@ class Lsl(Unhindered):
 
     def _values(self, row: Mapping[str, object]) -> list[float]:
         values = (row.get(name) for name in (*self._channels, *MARKS[:-1]))
-        return [*map(_number, values), float(FAULTS_OF[row["fault"]])]
+        return [*map(_number, values), float(FAULTS_OF[str(row["fault"])])]
 
     async def close(self) -> None:
         """Close the outlets; samples not sent yet are lost."""

@@ -26,7 +26,7 @@ from amt_stream.meters.rows.column import (
 )
 from amt_stream.meters.rows.readings import Earlier, Readings, Summary, higher
 
-NOW, MAX, MEAN, SHARE = "now", "max", "mean", "exceeded"
+NOW, MEAN, SHARE = "now", "mean", "exceeded"
 """Kinds of statistics, as in `Column.kind`."""
 
 Values = Mapping[str, NDArray[np.floating]]

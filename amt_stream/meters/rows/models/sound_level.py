@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from amt_stream.meters.accumulators import SoundLevelMeter, loops
 from amt_stream.meters.accumulators.level import level_db
 from amt_stream.meters.accumulators.level_memory import SHORTEST_S, LevelMemory
-from amt_stream.meters.accumulators.meter import FRAME_S
 from amt_stream.meters.accumulators.percentiles import PERCENTS
 from amt_stream.meters.accumulators.sound_level import (
     DIFFERENCES,
@@ -137,7 +136,7 @@ class SoundLevelReadings(MeteredReadings):
 
     def remember(self) -> None:
         for meter in self._meters:
-            meter.memory = LevelMemory(len(WEIGHTINGS), FRAME_S)
+            meter.memory = LevelMemory(len(WEIGHTINGS))
 
     def earlier(self, column: Column) -> Earlier:
         memory, window_s = self._meters[0].memory, column.window_s

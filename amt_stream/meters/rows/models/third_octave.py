@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from amt_stream.core.words import frequency_text
 from amt_stream.dsp.design import band_name, nominal_midband, octave_midbands
 from amt_stream.meters.accumulators import ThirdOctaveMeter
 from amt_stream.meters.accumulators.third_octave import BAND, LEVELS, NAME, WHATS, forgotten_s
@@ -110,7 +111,7 @@ class ThirdOctaveReadings(MeteredReadings):
     def _column(self, parts: Mapping[str, str]) -> Column:
         what, hz, window = parts["what"], self._hz[parts["band"]], parts["window"]
         place = f" in the {self.called} of {hz:g} Hz"
-        hertz = f"{hz / 1000:g} kHz" if hz >= 1000 else f"{hz:g} Hz"
+        hertz = frequency_text(hz)
         label = f"{'Octave ' if self.before else ''}{hertz}"
         memory, timed = self._forgotten[hz]
         given = self._form.write(**parts), "dB", self.called.replace(" ", "_"), parts["side"]
