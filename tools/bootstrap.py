@@ -53,6 +53,7 @@ TEST_TOOLS = (
     "libasound2-plugins=alsa-lib/libasound_module_pcm_pulse.so gcc=gcc g++=c++ "
     "libc6-dev=*/crt1.o lv2-dev=lv2/core.lv2 lilv-utils=lv2apply"
 )
+SOAK_TOOLS = "wine=wine wine64=wine/wine64"
 
 
 def say(text):
@@ -154,6 +155,7 @@ def main(verb="", *arguments):
     else:
         os.chdir(ROOT)  # the microphone apart: where it is refused, the others still go in
         needs = [f"{SOUND} {WINDOW} {TEST_PEERS}", TEST_TOOLS]
+        needs += [SOAK_TOOLS] if verb == "soak" else []
     with ThreadPoolExecutor(1) as beside:  # apt-get and pip both wait for downloads
         system = [beside.submit(install_system, one) for one in needs]
         install_python(extras)

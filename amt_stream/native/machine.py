@@ -26,6 +26,8 @@ MACHINES: Mapping[str, Processor] = {
     "x86-64-v3": Processor("x86_64-unknown-linux-gnu", "x86-64-v3"),
     "x86-64": Processor("x86_64-unknown-linux-gnu", "x86-64"),
     "aarch64": Processor("aarch64-unknown-linux-gnu", "generic"),
+    "x86-64-windows": Processor("x86_64-pc-windows-gnu", "x86-64"),
+    "aarch64-macos": Processor("arm64-apple-macosx11.0.0", "apple-m1"),
     "wasm32": Processor(
         "wasm32-unknown-unknown", "", "+simd128,+bulk-memory,+nontrapping-fptoint,+sign-ext"
     ),

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
-TARGETS = ("x86-64-v3", "x86-64", "aarch64", "wasm32")
-"""By the names of LLVM: x86-64-v3 has AVX2, as most processors since 2015; x86-64 is any."""
+TARGETS = ("x86-64-v3", "x86-64", "aarch64", "x86-64-windows", "aarch64-macos", "wasm32")
+"""Those of Linux by the names of LLVM: x86-64-v3 has AVX2, as most processors since 2015; x86-64 is
+any."""
 
 
 def files_of(model: str, targets: Sequence[str]) -> tuple[str, ...]:

@@ -34,6 +34,8 @@ from tests.native.library import (
 ROOT = Path(__file__).parents[2]
 ARGUMENT = -4
 ALLOWED = {"memcpy", "memset", "log10", "log10f", "powf", "pow", "log2", "log2f", "exp2"}
+ELF, COFF, MACH_O = b"\x7fELF", b"\x64\x86", b"\xcf\xfa\xed\xfe"
+BEGINS = ELF, ELF, ELF, COFF, MACH_O, b"\0asm"
 RUNTIME = {"NRT_MemInfo_alloc_aligned", "NRT_incref", "NRT_decref", "numba_attempt_nocopy_reshape"}
 
 
@@ -128,8 +130,9 @@ def test_objects_ask_for_nothing_but_mathematics_and_hold_no_path(folder):
     )
     needed = {line.split()[-1] for line in said.stdout.splitlines()}
     assert needed <= ALLOWED | RUNTIME
-    for target in TARGETS:
+    for target, begin in zip(TARGETS, BEGINS, strict=True):
         content = (folder / f"zwicker-{target}.o").read_bytes()
+        assert content.startswith(begin)
         assert not any(word in content for word in (b"/home", b"/work", b"/tmp", b".py", b"numba/"))
 
 
@@ -239,7 +242,7 @@ def test_numbers_of_channels_and_targets_that_it_does_not_have(capsys):
         host_plan("moore2016", FS, 3, 0.01)
     with pytest.raises(SystemExit):
         run_command(["export", "zwicker", "--c", "x", "--target", "vax"])
-    assert "'vax' is none of x86-64-v3, x86-64, aarch64, wasm32" in capsys.readouterr().err
+    assert f"'vax' is none of {', '.join(TARGETS)}" in capsys.readouterr().err
 
 
 def test_each_target_is_a_processor():

@@ -93,6 +93,7 @@ ELSEWHERE = {  # what does not run here, with the test that does it, or why none
     ("measuring.md", "ffmpeg -i"): "tests/cli/test_pipes.py",
     ("station.md", "make station"): "tests/soak/test_station.py",
     ("native.md", "amt-stream export zwicker"): "tests/native/test_web.py",
+    ("native.md", "amt-stream export zwicker --c zwicker -c 1 --t"): "tests/soak/test_native.py",
     ("native.md", "$ amt-stream export zwicker"): "tests/native/test_c.py",
     ("native.md", "#include"): "tests/native/test_c.py",
     ("native.md", "c++ -O2"): "tests/native/test_c.py",

@@ -249,6 +249,44 @@ def test_a_clap_plug_in_has_its_frames(model, made, tmp_path):
     np.testing.assert_array_equal(values, np.where(np.isfinite(frames), frames, least))
 
 
+def numbers_of(said):
+    """What the example prints (frame, column)."""
+    return np.loadtxt(said.decode().splitlines(), delimiter=",", skiprows=1, ndmin=2)
+
+
+def test_windows_has_its_frames_and_macos_its_library(model, made, tmp_path, record):
+    """As the page says; the program for Windows runs in Wine."""
+    folder, channels = made[0], MODELS[model]
+    page = (ROOT / "docs" / "native.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"^cd zwicker\n(python -m ziglang [^`]+)", page, re.MULTILINE)
+    request = Request(model, FS, channels, 0.01, ("x86-64-windows", "aarch64-macos"))
+    files = build_library(request)
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    lines = shown.replace("zwicker", model).replace("python ", f"{sys.executable} ")
+    subprocess.run(["sh", "-ec", lines], cwd=tmp_path, check=True)
+    for name, begin, symbol in (
+        (f"{model}.clap", b"MZ", b"clap_entry"),
+        (f"lib{model}.dylib", b"\xcf\xfa\xed\xfe", b"_amt_process"),
+    ):
+        content = (tmp_path / name).read_bytes()
+        assert content.startswith(begin)
+        assert symbol in content
+    sound = sound_of(channels, json.loads(files[f"{model}.json"])["block"]).T.tobytes()
+    here = compiled(folder, model, HOST, folder / "meter", main="example.c")
+    wine = os.environ | {"WINEPREFIX": str(tmp_path / "wine"), "WINEDEBUG": "-all"}
+    said = [
+        subprocess.run(one, cwd=tmp_path, input=sound, capture_output=True, check=True, env=wine)
+        for one in ([here], ["wine", "meter.exe"])
+    ]
+    right, found = (numbers_of(one.stdout) for one in said)
+    np.testing.assert_array_equal(np.isfinite(found), np.isfinite(right))
+    known = np.isfinite(right)
+    difference = worst(np.where(known, found, 0), np.where(known, right, 0))
+    record(f"{model} in C for Windows, in Wine", f"frames differ by {difference:.2g} from Linux")
+    assert difference < 2e-6
+
+
 def test_two_builds_are_equal(model, made):
     _, files = made
     assert build_library(Request(model, FS, MODELS[model], 0.01, (HOST,))) == files

@@ -57,7 +57,7 @@ struct amt {
     uint64_t invalid;
     int32_t filled; /* samples in `input` */
     float gain;
-    int32_t is_ours;
+    void *allocated; /* the memory that it is in, if it is to be freed */
 };
 
 /* What amt_save writes, followed by the state and the input. */
@@ -117,20 +117,23 @@ void AMT(reset)(amt *m) {
 
 amt *AMT(create)(void *memory) {
     amt *m = memory;
+    void *allocated = NULL;
 #ifndef AMT_NO_MALLOC
-    if (!m) m = aligned_alloc(64, (sizeof(amt) + 63) / 64 * 64);
+    /* Windows has no aligned_alloc. */
+    if (!m && (allocated = malloc(sizeof(amt) + 63)))
+        m = (amt *)(((uintptr_t)allocated + 63) / 64 * 64);
 #endif
     if (!m) return NULL;
     memset(m, 0, sizeof *m);
     m->gain = 1.0f;
-    m->is_ours = !memory;
+    m->allocated = allocated;
     AMT(reset)(m);
     return m;
 }
 
 void AMT(destroy)(amt *m) {
 #ifndef AMT_NO_MALLOC
-    if (m && m->is_ours) free(m);
+    if (m) free(m->allocated);
 #else
     (void)m;
 #endif

@@ -8,6 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef _WIN32
+#include <fcntl.h>
+#include <io.h>
+#endif
 
 enum { SAMPLES = 1024, FRAMES = 1024 };
 
@@ -20,6 +24,9 @@ int main(int count, char **arguments) {
     float *apart = malloc(sizeof(float) * channels * SAMPLES);
     float *frames = malloc(sizeof(float) * width * FRAMES);
     const float **each = malloc(sizeof *each * channels);
+#ifdef _WIN32
+    _setmode(_fileno(stdin), _O_BINARY);
+#endif
     if (!meter || !sound || !apart || !frames || !each) return 1;
     if (count > 1) {
         char *end;
