@@ -172,3 +172,26 @@ def test_a_delay_that_grows_in_small_steps_ends_the_stream_before_much_is_late()
         device.late_s += 0.05 * BURST_S
         device.run(BURST_S)
     assert device.late_s < 1.5
+
+
+@pytest.mark.parametrize("rate", [1.0, 1 - 300e-6])
+def test_each_of_many_losses_in_a_stream_is_counted_once(rate):
+    """From the start, while it is not yet known how late the sound of this device is."""
+    device = Device(rate)
+    device.run(1.0)
+    pauses = [0.2 + 0.15 * (n % 7) for n in range(20)]
+    for pause_s in pauses:
+        device.pause(pause_s, keeps=False)
+        device.run(1.5)
+    assert np.array(device.gaps) / FS == pytest.approx(np.array(pauses), abs=0.02)
+
+
+def test_a_loss_in_sound_that_is_late_is_counted_once():
+    device = Device()
+    device.run(20.0)
+    device.late_s = 0.6
+    device.run(20.0)
+    assert device.gaps == []
+    device.pause(0.5, keeps=False)  # and with it what was still to come
+    device.run(20.0)
+    assert np.array(device.gaps) / FS == pytest.approx([1.1], abs=0.02)
