@@ -61,7 +61,7 @@ class Engine:
     model, writes `history`, and passes the frames to each sink's thread; nothing upstream waits for
     anything downstream. With run_in="callback" the model runs in the source's thread instead,
     without the ring; `health` then gives its share of a block's duration. A source that can wait,
-    such as a file, does so instead of losing samples. Up to 0.1 s of sound that is not `live` is
+    such as a file, does so instead of losing samples. Up to 0.3 s of sound that is not `live` is
     processed at once: `Frames` then hold several blocks.
 
     Call `stop`, or use the engine in a with statement. An engine that still runs when the program

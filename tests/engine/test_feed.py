@@ -302,6 +302,6 @@ def test_rows_wait_for_one_another_where_that_is_wanted_and_are_the_same(loudnes
     assert rows[0] == rows[1] == rows[2]
     # A busy computer may be late with some.
     assert median(sizes[0]) < median(sizes[1]) == 5
-    assert median(sizes[2]) == 10
+    assert max(sizes[2]) > 20
     with pytest.raises(ValueError, match="wait_ms is -1: give milliseconds"):
         RowSink(print, wait_ms=-1)

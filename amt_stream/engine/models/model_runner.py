@@ -27,7 +27,7 @@ WATCH_S = 0.2
 SOURCE_S = 0.5
 IDLE_S = 0.02
 """Longest wait for audio before it checks for commands and for the end."""
-TOGETHER_S = 0.1
+TOGETHER_S = 0.3
 """Longest sound that it processes at once from a source that can wait."""
 
 Delivered = tuple[Block, int, int]

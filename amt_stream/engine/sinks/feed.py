@@ -189,7 +189,7 @@ class RowSink:
         raises ValueError for an unknown one
     limits: limits on columns; each adds a column with its state
     wait_ms: how long a row may wait for later ones, because ten rows made together cost little more
-        than one. By default rows of a live source do not wait, others up to 100 ms of sound
+        than one. By default rows of a live source do not wait, others up to 0.3 s of sound
 
     Raises TypeError if `function` is not callable, and ValueError for a `wait_ms` below 0.
     """
