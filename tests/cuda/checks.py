@@ -150,10 +150,10 @@ def of_numbers(row, make, x, device=None):
         found[kind] = distance(given(live, x), expected)
         held &= captured or computes_on_host(live.stage)
     # Where rounding alone leads further, as loops do and differences of near numbers, no further
-    # than on the CPU.
+    # than on the CPU; another order of sums may lead further by chance, short products by far more.
     held &= isfinite(on_cpu) and isfinite(moved)
     held &= found["double"] <= max(DOUBLE, 4 * moved)
-    held &= found["single"] <= max(SINGLE, 2 * on_cpu)
+    held &= found["single"] <= max(SINGLE, 10 * on_cpu)
     return replace(row, holds=held, on_cpu=on_cpu, **found)
 
 

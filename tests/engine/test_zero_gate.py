@@ -1,10 +1,14 @@
 """What counts as sound of a device: exact zeros that last do not."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from amt_stream.engine import Engine, Microphone
 from amt_stream.engine.devices.zero_gate import ZeroGate
 from amt_stream.meters.frames import Fault
+from amt_stream.meters.source_description import SourceDescription
 
 FS = 48000
 HALF_S = FS // 2
@@ -143,3 +147,31 @@ def test_one_channel_alone_is_never_dead():
     device = Device(1)
     device.push(noise(FS, 1))
     assert device.told == []
+
+
+@pytest.mark.parametrize("burst", [480, 777, 4800])
+@pytest.mark.parametrize("kind", ["device", "playback"])
+def test_a_microphone_that_dies_beside_one_that_lives_is_missing(
+    scripted, power_meter, burst, kind
+):
+    """After half a second of zeros, which are sound of what the computer plays."""
+    sound = noise(3 * FS)
+    sound[FS : 2 * FS + 100, 1] = 0.0
+
+    def script(deliver):
+        for at in range(0, len(sound), burst):
+            deliver(sound[at : at + burst])
+
+    source = scripted(script, live=False)
+    source.description = replace(SourceDescription.of_device(2), kind=kind)
+    each = [Microphone((1,), "door"), Microphone((2,), "yard")]
+    with Engine(source, power_meter(), microphones=each, ladder=()) as engine:
+        assert engine.wait(60), engine.error
+    gaps = [(one.microphone, one.sample, one.samples) for one in engine.events if one.kind == "gap"]
+    died = kind == "device"
+    assert gaps == ([("yard", FS * 3 // 2, FS // 2 + 100)] if died else [])
+    door, yard = (engine.histories[name].read() for name in ("door", "yard"))
+    assert not door["fault"].any()
+    assert bool((yard["fault"] & Fault.SILENT).any()) == died
+    between = (yard["sample"] > 1.51 * FS) & (yard["sample"] < 2 * FS)
+    assert between.any() != died

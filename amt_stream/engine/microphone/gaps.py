@@ -31,6 +31,32 @@ def is_silent(block: NDArray[np.float32]) -> bool:
     return bool(np.any(block.view(np.uint32) == SILENT_BITS))
 
 
+class LongZeros(Resumable):
+    """Finds exact zeros of a microphone that last too long to be sound.
+
+    are_sound: whether they are sound all the same
+    run: how many there were until now
+    """
+
+    kept: ClassVar[tuple[str, ...]] = ("run",)
+
+    def __init__(self, are_sound: bool) -> None:
+        self.run, self._are_sound = 0, are_sound
+
+    def marked(self, part: NDArray[np.float32], longest: int) -> NDArray[np.float32]:
+        """`part` (time, channel) with SILENT for the zeros after the `longest` first of a run."""
+        if self._are_sound:
+            return part
+        sounds = part.any(axis=1)
+        if sounds.all() and not self.run:  # the usual case
+            return part
+        at = np.arange(len(part))
+        run = at - np.maximum.accumulate(np.where(sounds, at, -1 - self.run))
+        self.run = int(run[-1])
+        too_long = run > longest
+        return np.where(too_long[:, None], SILENT, part) if too_long.any() else part
+
+
 NO_HOLE = (-1, -1)
 
 
@@ -48,6 +74,7 @@ class Gaps(Resumable):
     lost: their total number
     dropped: how many of them this program dropped, because a buffer was full
     starts_anew: after a long gap the model starts its next block from silence
+    zeros: finds samples that count as missing
     """
 
     kept: ClassVar[tuple[str, ...]] = (
@@ -57,10 +84,12 @@ class Gaps(Resumable):
         "noted",
         "_passed",
         "_hole",
+        "zeros",
     )
     growing = ("noted",)
 
-    def __init__(self) -> None:
+    def __init__(self, zeros_are_sound: bool) -> None:
+        self.zeros = LongZeros(zeros_are_sound)
         self.lost = self.dropped = 0
         self.starts_anew = False
         # Gaps not reported yet; the first `_passed` of them lie before the next frames.

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from amt_stream.core.saved_state import Resumable
 from amt_stream.dsp.functional.input_gate import SUSPECT
+from amt_stream.engine.devices.zero_gate import LONGEST_S
 from amt_stream.engine.history import Marks
 from amt_stream.engine.microphone.channels import Columns
 from amt_stream.engine.microphone.converter_ends import ConverterEnds
@@ -62,7 +63,8 @@ class Listener(Resumable):
         )
         ends = np.array(about.channel_ends)[columns] if about.channel_ends else about.clips_at
         self.ends = ConverterEnds(self.input.channels, ends)
-        self.gaps = Gaps()
+        # Zeros of all channels of a device do not come here.
+        self.gaps = Gaps(about.kind != "device" or self.input.channels == offered)
         self.frames = self.non_finite = self.broken = 0
         self._stretch = 0
 
@@ -102,6 +104,7 @@ class Listener(Resumable):
         off: whether the model does not run: then only what is missing or invalid counts
         """
         part = block[:, self.input.columns]
+        part = self.gaps.zeros.marked(part, round(LONGEST_S * self._position.ready.clock.fs))
         if off:
             if np.isnan(part).any():
                 self._inspect(part)
