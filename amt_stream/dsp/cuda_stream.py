@@ -224,7 +224,8 @@ def _wide_first(tensors: Iterable[Tensor]) -> list[Tensor]:
 
 def _packed(tensors: Iterable[Tensor]) -> Tensor:
     """The bytes of all tensors, to be copied at once."""
-    flat = [v.contiguous().view(-1) for v in _wide_first(tensors)]
+    # A single value counts as contiguous whatever its stride, and would keep it.
+    flat = [v.contiguous().as_strided((v.numel(),), (1,)) for v in _wide_first(tensors)]
     return torch.cat([v.view(torch.uint8) for v in flat])
 
 

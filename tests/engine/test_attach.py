@@ -129,7 +129,7 @@ def test_only_the_last_seconds_are_there_to_be_followed():
         assert engine.wait(60)
     times = np.concatenate([one.time_s for one in engine.recent("spl")])
     assert times[-1] == pytest.approx(12.0, abs=0.02)
-    assert 3.9 < times[-1] - times[0] < 4.1
+    assert 3.7 < times[-1] - times[0] < 4.1  # of sound that comes 0.3 s at a time
 
 
 def test_what_counts_is_known_however_much_happens():

@@ -45,7 +45,7 @@ Conf libasound2-plugins (1.2.7.1-1 Debian:12.15/oldstable [amd64])
 
 def test_it_is_one_short_file_of_standard_library_python():
     text = SOURCE.read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= 173
+    assert len(text.splitlines()) <= 175
     tree = ast.parse(text, feature_version=(3, 7))  # an old Python must reach its clear sentence
     imported = {
         name.split(".")[0]

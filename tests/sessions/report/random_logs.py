@@ -414,7 +414,7 @@ def disagreements(seed, folder):
     args = MeterOptions(fail_above=True)
     told_limits = [("", one) for one in summaries["terminal"]]
     status = 4 if any(one["exceeded"] for _, one in told_limits) else None
-    compare("status", report_limits(0, told_limits, args) == EXCEEDED, status == EXCEEDED)
+    compare("status", report_limits(0, told_limits, args, False) == EXCEEDED, status == EXCEEDED)
     values(results, ends, made, compare, to_the_end)
     turns = plain_resets(events)[0]
     ends_at = [*(at for at, on in turns if not on), math.inf]
