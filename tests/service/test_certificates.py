@@ -1,4 +1,4 @@
-"""A receiver whose certificate is refused is told from one that does not answer."""
+"""The meter names a refused certificate, and does not call it a missing answer."""
 
 import asyncio
 import ssl

@@ -45,7 +45,7 @@ class LongZeros(Resumable):
 
     def marked(self, part: NDArray[np.float32], longest: int) -> NDArray[np.float32]:
         """`part` (time, channel) with SILENT for the zeros after the `longest` first of a run."""
-        if self._are_sound:
+        if self._are_sound or not len(part):
             return part
         sounds = part.any(axis=1)
         if sounds.all() and not self.run:  # the usual case
