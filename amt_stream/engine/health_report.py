@@ -54,14 +54,14 @@ class HealthReport:
         source, measurement, load = self._source, self._models.first, self._work.load
         arrivals, utc = self._timeline.arrivals, self._timeline.utc
         ready, queue_s = measurement.ready, self._backlog.seconds
-        lost, dropped = missing_of([one.gaps for one in measurement.listeners])
+        listeners = [listener for one in self._models for listener in one.listeners]
+        lost, dropped = missing_of([one.gaps for one in listeners])
         median, p99, highest = load.shares()
         ppm, uncertainty, observed_s = arrivals.clock()
         model_s = float(ready.clock.latency + ready.block) / source.fs
         error, ladder = self._state.error, self._work.ladder
         shares, silent = ladder.slowness.shares, self._silent
         paced = source.live and not source.can_wait
-        listeners = [listener for one in self._models for listener in one.listeners]
         return Health(
             device_state=self.device_state,
             uncalibrated=self._work.gains.note,
@@ -108,7 +108,7 @@ class HealthReport:
     def _silent(self) -> bool:
         """Whether there is only silence, by a model that runs."""
         runs = next((one for one in self._models if not one.off), self._models.first)
-        return all(listener.input.silent for listener in runs.listeners)
+        return all(one.input.silent or one.gaps.silent for one in runs.listeners)
 
     def _microphones(self) -> dict[str, MicrophoneHealth]:
         """Health per microphone: input by the first model, broken frames by all."""
@@ -141,7 +141,8 @@ class HealthReport:
         if self._backlog.runner.began_at is None or not state.ready.is_set():
             return "waiting"
         if self._source.state:
-            return self._source.state
+            zeros = any(all(of.gaps.silent for of in one.listeners) for one in self._models)
+            return "silent" if zeros and self._source.state == "running" else self._source.state
         stalls = not self._source.can_wait and self._timeline.silent_for_s > STALLED_S
         return "stalled" if stalls else "running"
 

@@ -29,7 +29,8 @@ class Fault(enum.IntFlag):
                 a GAP follows within a second
     OFF         the model was switched off because processing did not keep up: its values are NaN,
                 and no sound is missing
-    SILENT      with GAP: a device gave exact zeros, as a muted one does, so there was no sound
+    SILENT      with GAP: a device gave exact zeros, as a muted one does, so there was no sound, or
+                not of both ears
     """
 
     GAP = 1

@@ -5,8 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from amt_stream.dsp.stages import BS1770, SoundLevel
 from amt_stream.engine import Engine, Microphone
 from amt_stream.engine.devices.zero_gate import ZeroGate
+from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.frames import Fault
 from amt_stream.meters.source_description import SourceDescription
 
@@ -131,7 +133,7 @@ def test_faults_of_zeros_that_are_sound_stay_with_them():
     assert device.flags == [0, Fault.STALL, 0]
 
 
-def test_one_dead_channel_is_said_once_and_is_sound():
+def test_a_dead_channel_is_said_when_it_dies_and_is_passed_on():
     device, sound = Device(), noise(3 * FS)
     sound[:, 1] = 0.0
     device.push(sound)
@@ -139,7 +141,7 @@ def test_one_dead_channel_is_said_once_and_is_sound():
     device.push(sound)
     sound[:, 1] = 0.0
     device.push(sound)
-    assert device.told == [("dead", [1])]
+    assert device.told == [("dead", [1]), ("dead", [1])]
     assert device.lost == []
 
 
@@ -175,3 +177,27 @@ def test_a_microphone_that_dies_beside_one_that_lives_is_missing(
     assert bool((yard["fault"] & Fault.SILENT).any()) == died
     between = (yard["sample"] > 1.51 * FS) & (yard["sample"] < 2 * FS)
     assert between.any() != died
+
+
+@pytest.mark.parametrize("burst", [480, 777, 48000])
+def test_an_ear_that_dies_is_not_measured(scripted, burst):
+    """Its levels would fall, and its limits stay green. A programme may have a silent channel."""
+    sound = noise(3 * FS)
+    sound[FS : 2 * FS + 100, 1] = 0.0
+
+    def script(deliver):
+        for at in range(0, len(sound), burst):
+            deliver(sound[at : at + burst])
+
+    source = scripted(script, live=False)
+    source.description = SourceDescription.of_device(2)
+    models = {"loudness": BS1770(FS, 2), "spl": SoundLevel(FS)}
+    with Engine(source, models, calibration=Calibration(94.0), ladder=()) as engine:
+        assert engine.wait(60), engine.error
+    (gap,) = [one for one in engine.events if one.kind == "gap"]
+    assert (gap.sample, gap.samples, gap.cause) == (FS * 3 // 2, FS // 2 + 100, "silent")
+    assert engine.health.lost_samples == gap.samples
+    level, programme = engine.histories["spl"].read(), engine.histories["loudness"].read()
+    assert not programme["fault"].any()
+    assert (level["fault"] & Fault.SILENT).any()
+    assert not ((level["sample"] > 1.51 * FS) & (level["sample"] < 2 * FS)).any()

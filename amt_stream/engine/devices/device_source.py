@@ -109,6 +109,7 @@ class DeviceSource(Source):
         self.delay = ArrivalDelay(latency)
         self.description = SourceDescription.of_device(self.channels, played=device.played)
         self._blocksize, self._muted, self._turning_until = blocksize, "", 0.0
+        self._dead_note = ""
 
     @property
     def latency_s(self) -> float:  # type: ignore[override]
@@ -126,8 +127,8 @@ class DeviceSource(Source):
 
     @property
     def silence_note(self) -> str:  # type: ignore[override]
-        """Of what is played, digital silence is sound; that of a microphone is `be_silent`."""
-        return "nothing is playing, or it is muted" if self.device.played else ""
+        """Of what is played, digital silence is sound; that of all channels is `be_silent`."""
+        return "nothing is playing, or it is muted" if self.device.played else self._dead_note
 
     def opening(self, info: InputDevice) -> JsonDict:
         """Arguments of `portaudio.InputStream` for the device, as it is listed now."""
@@ -176,7 +177,9 @@ class DeviceSource(Source):
         numbers = ", ".join(str(picked[c]) for c in columns)
         which = f"channels {numbers} of {self.name!r} give" if len(columns) > 1 else ""
         which = which or f"channel {numbers} of {self.name!r} gives"
-        self.tell("dead_channel", f"{which} exact zeros, while the others give sound")
+        zeros = f"{which} exact zeros, while the others give sound"
+        self._dead_note = f"{zeros}: mend it, or measure other channels"
+        self.tell("dead_channel", self._dead_note)
 
     def placed(self, placement: Placement) -> None:
         """Note where a sound server records it from, and with which gain."""

@@ -24,7 +24,8 @@ class ZeroGate:
     deliver: as of a `Source`
     fell_silent: called when the zeros have lasted too long
     sounds_again: called with the missing seconds when sound is back, before it is passed on
-    dead: called once with the channels, counted from 0, that give exact zeros beside others' sound
+    dead: called with the channels, counted from 0, that give exact zeros beside others' sound,
+        when there is one more of them
 
     All methods belong to the thread that captures; others may read the attributes.
     """
@@ -48,7 +49,7 @@ class ZeroGate:
         self._fell_silent, self._sounds_again, self._dead = fell_silent, sounds_again, dead
         self._held = self._flags = self._run = 0
         self._zeros_of = np.zeros(channels, np.int64)
-        self._told_dead = channels == 1
+        self._dead_channels = np.zeros(channels, np.bool_)
 
     @property
     def holds_s(self) -> float:
@@ -117,13 +118,12 @@ class ZeroGate:
                 self._deliver(zeros, lost, self._flags)
                 self.held_back_s, lost = 0.0, 0
             self._held = self._flags = self._run = 0
-        if not self._told_dead:
+        if sound.shape[1] > 1:
             self._look_for_dead(sound)
         self._deliver(sound, lost, flags)
 
     def _look_for_dead(self, sound: Block) -> None:
         self._zeros_of = np.where(sound.any(axis=0), 0, self._zeros_of + len(sound))
-        dead = np.flatnonzero(self._zeros_of > self._longest)
-        if len(dead):
-            self._told_dead = True
-            self._dead(dead.tolist())
+        before, self._dead_channels = self._dead_channels, self._zeros_of > self._longest
+        if (self._dead_channels > before).any():
+            self._dead(np.flatnonzero(self._dead_channels).tolist())

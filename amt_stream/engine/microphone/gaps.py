@@ -35,26 +35,28 @@ class LongZeros(Resumable):
     """Finds exact zeros of a microphone that last too long to be sound.
 
     are_sound: whether they are sound all the same
-    run: how many there were until now
+    of_each: whether the zeros of one channel count, or only those of all at once
+    run: how many there were until now (channel,)
     """
 
     kept: ClassVar[tuple[str, ...]] = ("run",)
 
-    def __init__(self, are_sound: bool) -> None:
-        self.run, self._are_sound = 0, are_sound
+    def __init__(self, channels: int, are_sound: bool) -> None:
+        self._are_sound, self.of_each = are_sound, False
+        self.run = np.zeros(channels, np.int64)
 
     def marked(self, part: NDArray[np.float32], longest: int) -> NDArray[np.float32]:
         """`part` (time, channel) with SILENT for the zeros after the `longest` first of a run."""
         if self._are_sound or not len(part):
             return part
-        sounds = part.any(axis=1)
-        if sounds.all() and not self.run:  # the usual case
+        sounds = part != 0 if self.of_each else part.any(axis=1, keepdims=True)
+        if sounds.all() and not self.run.any():  # the usual case
             return part
-        at = np.arange(len(part))
+        at = np.arange(len(part))[:, None]
         run = at - np.maximum.accumulate(np.where(sounds, at, -1 - self.run))
-        self.run = int(run[-1])
-        too_long = run > longest
-        return np.where(too_long[:, None], SILENT, part) if too_long.any() else part
+        self.run = run[-1]
+        too_long = run.max(axis=1, keepdims=True) > longest
+        return np.where(too_long, SILENT, part) if too_long.any() else part
 
 
 NO_HOLE = (-1, -1)
@@ -88,8 +90,8 @@ class Gaps(Resumable):
     )
     growing = ("noted",)
 
-    def __init__(self, zeros_are_sound: bool) -> None:
-        self.zeros = LongZeros(zeros_are_sound)
+    def __init__(self, channels: int, zeros_are_sound: bool) -> None:
+        self.zeros = LongZeros(channels, zeros_are_sound)
         self.lost = self.dropped = 0
         self.starts_anew = False
         # Gaps not reported yet; the first `_passed` of them lie before the next frames.

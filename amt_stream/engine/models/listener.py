@@ -63,14 +63,15 @@ class Listener(Resumable):
         )
         ends = np.array(about.channel_ends)[columns] if about.channel_ends else about.clips_at
         self.ends = ConverterEnds(self.input.channels, ends)
-        # Zeros of all channels of a device do not come here.
-        self.gaps = Gaps(about.kind != "device" or self.input.channels == offered)
+        self.gaps = Gaps(self.input.channels, zeros_are_sound=about.kind != "device")
         self.frames = self.non_finite = self.broken = 0
         self._stretch = 0
 
     def begin(self, position: Position) -> None:
         """Begin at the first sample of a position, which all rows share."""
         ready, self._position = position.ready, position
+        # An ear without sound is not measured; a programme may have a channel without sound.
+        self.gaps.zeros.of_each = ready.in_pascal
         self.input.begin()
         self._given = position.given
         self.marks = Marks(ready.clock, position.begin + ready.start, ready.forget)

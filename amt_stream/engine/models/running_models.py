@@ -74,9 +74,10 @@ class RunningModels:
                 "of its own: leave it out"
             )
         self.heard = None if self.microphones else self._heard_by(models)
+        # All models get the same sound, so one reports gaps; those of an ear are only in pascal.
+        teller = max(models, key=lambda name: takes_pascal(models[name]))
         for name, model in models.items():
-            # All models get the same sound, so only the first reports gaps.
-            listeners = self._listeners(name, None if self.of else tell_gap)
+            listeners = self._listeners(name, tell_gap if name == teller else None)
             channels = max(listener.input.channels for listener in listeners)
             batch = len(listeners)
             ready = ready_model(model, fs, self._options.block_ms, channels, self.device, batch)

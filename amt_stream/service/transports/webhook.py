@@ -16,7 +16,7 @@ FAILED = "failed"
 ROUTINE = frozenset(("checked", "removed"))
 """Kinds that are only posted if they are asked for."""
 
-URGENT = frozenset(("lost", "silent", "uncalibrated", "check failed", FAILED))
+URGENT = frozenset(("lost", "silent", "dead_channel", "uncalibrated", "check failed", FAILED))
 HIGH, USUAL = 4, 3
 """Priorities of ntfy."""
 
