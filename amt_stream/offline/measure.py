@@ -270,14 +270,15 @@ def _measured(
         name: OutputTrack(entry.name, outputs[name], models[entry.name], joined.from_s)
         for name, entry in asked.items()
     }
-    parts = []
+    parts: list[rows.Rows] = []
     given = recording, models, calibrations, wanted.began_utc_s, preset, takes, joined.to_s
     for frames in analyze_in_jobs(Analysis(*given), jobs):
         for track in tracks.values():
             track.add(frames)
-        parts.append(joined(frames))
+        more = joined(frames)
         for track in tracks.values():
-            track.until(parts[-1]["time_s"])
+            track.until(more["time_s"])
+        rows.Rows.append_to(parts, more)
         report(min(frames.end_s, recording.duration_s), recording.duration_s)
         if joined.covered:
             break

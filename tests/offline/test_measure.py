@@ -17,7 +17,7 @@ from amt_stream.engine.sources import SourceError
 from amt_stream.meters.catalog import CatalogError
 from amt_stream.meters.limits import Limit, LimitError
 from amt_stream.meters.presets import PresetError
-from amt_stream.meters.rows import NoSuchColumn
+from amt_stream.meters.rows import NoSuchColumn, Rows
 from amt_stream.meters.specification import ModelSettings, RowSettings
 from amt_stream.offline.jobs import each
 from amt_stream.offline.measure import MeasureSettings
@@ -458,3 +458,19 @@ def test_parts_of_a_programme_agree_with_one_piece():
         whole, parts = (measure(x, 8000, "bs1770,spl", **said, jobs=jobs) for jobs in (1, 2))
     for name in ("momentary_lufs", "laf_db", "laf_right_db"):
         np.testing.assert_array_equal(parts[name], whole[name])
+
+
+def test_rows_of_a_long_sound_take_little_more_than_their_numbers(monkeypatch):
+    """A sound of hours comes in 100,000 blocks, each with rows: they are joined as they come."""
+    counts = []
+    joined = Rows.concatenated.__func__
+
+    def concatenated(cls, parts, columns):
+        counts.append(len(parts))
+        return joined(cls, parts, columns)
+
+    monkeypatch.setattr(Rows, "concatenated", classmethod(concatenated))
+    sound = np.random.default_rng(4).standard_normal(30 * 8000) / 100
+    m = measure(sound, 8000, "spl", 100.0, step_ms=10)
+    assert max(counts) < 12
+    np.testing.assert_array_equal(m["time_s"], np.arange(3001) / 100)
