@@ -111,3 +111,30 @@ def test_a_sample_that_is_no_number_has_a_remedy_that_there_is(said, sound_file)
     status, _, err = said("compare", a, b, "--model", "spl")
     assert status == 1
     assert err.endswith("b.wav has nan at sample 0 (0.000000 s), channel 1: repair the file\n")
+
+
+def test_a_silent_sound_has_no_levels_and_that_is_said(said, sound_file):
+    a, b = (sound_file(k * NOISE, name=f"{k}.wav") for k in (1, 0))
+    status, out, _ = said("compare", a, b, "--model", "spl")
+    assert status == 0
+    assert "LAeq " not in out
+    assert "B has no value of LAeq, LAFmax, LCpeak, LAF10, LAF50, LAF90: its sound is silent" in out
+    out = said("compare", b, b, "--model", "spl")[1]
+    assert "no reading has a value in both" in out
+
+
+def test_one_level_of_full_scale_is_one_calibration_for_any_number_of_channels(said, sound_file):
+    mono = sound_file(NOISE, name="mono.wav")
+    stereo = sound_file(np.stack([NOISE, NOISE], axis=1), name="stereo.wav")
+    status, out, _ = said("compare", mono, stereo, "--model", "spl", "--full-scale-db", "100")
+    assert status == 0
+    assert "both have the same level, treated as one calibration: its error cancels" in out
+
+
+def test_progress_is_said_while_files_are_measured(said, sound_file, monkeypatch):
+    monkeypatch.setattr("amt_stream.cli.sounds.progress.BEAT_S", 0.0)
+    a, b = (sound_file(NOISE, name=f"{name}.wav") for name in "ab")
+    err = said("compare", a, b, "--model", "spl")[2]
+    shares = [line.rsplit(": ", 1)[1].split("%")[0] for line in err.splitlines() if "%" in line]
+    assert float(shares[0]) < 50 < float(shares[-1]) == 100
+    assert "50" in shares

@@ -1,12 +1,14 @@
 """`amt-stream compare`: the differences between two measurements."""
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amt_stream.cli.commands.report import page_target, write_page
 from amt_stream.cli.inputs import with_uncertainty
 from amt_stream.cli.messages import Mistake, say, text_table, warnings_said
 from amt_stream.cli.options.sessions import CompareOptions
+from amt_stream.cli.sounds.progress import Progress
 from amt_stream.core.safe_text import plain
 from amt_stream.engine.sources import SourceError
 from amt_stream.meters.calibration import UNCALIBRATED, Calibration
@@ -35,7 +37,8 @@ def run_compare(args: CompareOptions) -> int:
     elif args.calibration_uncertainty is not None or args.microphone_uncertainty is not None:
         with_uncertainty(UNCALIBRATED, args)  # raises that there is no calibration
     try:
-        with warnings_said():
+        sizes = [of.stat().st_size if of.is_file() else 0 for of in map(Path, (args.a, args.b))]
+        with Progress([f"{args.a}, {args.b}"], sizes) as progress, warnings_said():
             comparison = compare(
                 args.a,
                 args.b,
@@ -48,6 +51,7 @@ def run_compare(args: CompareOptions) -> int:
                 end=args.end,
                 interval=args.interval,
                 zone=args.zone,
+                report=progress.update,
             )
     except (SourceError, ValueError) as error:
         raise Mistake(error) from error

@@ -1,9 +1,10 @@
 """Comparison of two measurements: differences of readings, and their uncertainties."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -150,6 +151,29 @@ class Comparison:
                 words.append(f"{side} is clipped: its levels and loudness are at least so high")
         return words
 
+    def _of_missing(self) -> list[str]:
+        """Readings that only one has a value of, though both have their columns."""
+        first, second = (
+            {name: one for name, one in readings_by_name(of).items() if one.number is not None}
+            for of in (self.a, self.b)
+        )
+        words = []
+        for side, results, own, theirs in (
+            ("A", self.a, first, second),
+            ("B", self.b, second, first),
+        ):
+            without = [
+                one.symbol
+                for name, one in theirs.items()
+                if one.unit in UNITS and name in results.known and name not in own
+            ]
+            if without:
+                words.append(
+                    f"{side} has no value of {', '.join(without)}: its sound is silent or too "
+                    "short, or was not measured"
+                )
+        return words or ([] if self.differences else ["no reading has a value in both"])
+
     @property
     def cut_off(self) -> bool:
         """Whether sound is missing at the end of one."""
@@ -171,7 +195,7 @@ class Comparison:
                 for key in one
                 if one[key] != other.get(key)
             ]
-        found += self._of_layouts() + self._of_sounds()
+        found += self._of_layouts() + self._of_sounds() + self._of_missing()
         doubts = [
             f"{side}: {name} {words}"
             for side, results in (("A", self.a), ("B", self.b))
@@ -303,6 +327,7 @@ def compare(
     end: Moment | None = None,
     interval: int | None = None,
     zone: tzinfo | None = None,
+    report: Callable[[int, float], object] = lambda place, part: None,
 ) -> Comparison:
     """Compare `b` with `a`: two logs, files of rows, sound files, or results.
 
@@ -317,13 +342,18 @@ def compare(
     begin, end: compare only this part of each
     interval: length in seconds of intervals that are compared too
     zone: time zone; by default that of each measurement
+    report: called now and then, with the place of a sound file, 0 for `a` or 1 for `b`, and the
+        part of it that is measured, 0 to 1
 
     Raises NotComparable if there is no common reading, and errors of reading the files.
     """
     whole = begin is None and end is None
     wanted: Wanted = is_followed if whole and interval is None else lambda column: True
     measured: MeasureSettings = {"step_ms": STEP_MS, "layout": layout, "replace_invalid": None}
-    first, second = (_results(one, models, calibration, wanted, measured) for one in (a, b))
+    first, second = (
+        _results(one, models, calibration, wanted, measured, partial(report, place))
+        for place, one in enumerate((a, b))
+    )
     if not whole:
         first, second = (
             results_of_part(one, part_of(one, begin, end, zone)) for one in (first, second)
@@ -347,6 +377,7 @@ def _results(
     calibration: float | Calibration | None,
     wanted: Wanted,
     settings: MeasureSettings,
+    report: Callable[[float], object],
 ) -> Results:
     if isinstance(given, Results):
         return given
@@ -362,7 +393,15 @@ def _results(
         return read_results(path, wanted)
     if not path.is_file():
         raise ResultsError(f"{path} is not a file: give a log, or a file of rows or of sound")
-    return Results.of_measured(measure(path, None, models, calibration, **settings))
+    measured = measure(
+        path,
+        None,
+        models,
+        calibration,
+        lambda done_s, whole_s: report(done_s / whole_s),
+        **settings,
+    )
+    return Results.of_measured(measured)
 
 
 def _shown(value: object) -> str:
@@ -385,7 +424,8 @@ def _common(a: Results, b: Results, independent: bool) -> tuple[bool, str]:
         )
     if independent:
         return False, "the calibrations are treated as independent: nothing cancels"
-    if first != second:
+    # Channels of one calibration, as of one microphone, count as one.
+    if first != second and any(one != first[0] for one in [*first, *second]):
         return False, "the calibrations differ: nothing cancels"
     if all(one["date"] is None for one in first):
         return True, "both have the same level, treated as one calibration: its error cancels"
