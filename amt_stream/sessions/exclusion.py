@@ -8,16 +8,15 @@ from datetime import tzinfo
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_stream.core.clock import SAME_S, Moment, NoSuchTime, moment
+from amt_stream.core.clock import SAME_S, NoSuchTime, moment
 from amt_stream.core.safe_text import brief
 from amt_stream.meters.accumulators.dose import DAY_S
 from amt_stream.meters.frames import Event
 from amt_stream.meters.rows import Column, Rows
-from amt_stream.meters.rows.block import unix_s
 from amt_stream.meters.rows.column import EQUIVALENT
 from amt_stream.meters.rows.spotted import SOUND_BEGIN, SOUND_END
 from amt_stream.sessions.results import EXCLUDED, MARK, FaultySpan, Results, ResultsError
-from amt_stream.sessions.results.parts import Part, PartsOfRows, results_of_part
+from amt_stream.sessions.results.parts import Part, PartsOfRows, results_of_part, time_of
 from amt_stream.sessions.results.pieces import Pieces
 
 BEGINS, ENDS = ("begin", "begins", "start", "starts"), ("end", "ends", "stop", "stops")
@@ -121,15 +120,10 @@ def _between(
     results: Results, label: str, texts: tuple[str, str], zone: tzinfo | None
 ) -> FaultySpan:
     """The span between two times."""
-    start = None if results.start_utc is None else float(unix_s(results.start_utc))
-    first_s = float(results.rows["time_s"][0])
-
-    def time_s(of: Moment, from_s: float) -> float:
-        return of.time_s(start, zone or results.zone, from_s)
-
+    first_s, by = float(results.rows["time_s"][0]), zone or results.zone
     try:
-        begin_s = time_s(moment(texts[0]), first_s)
-        end_s = time_s(moment(texts[1]), begin_s)
+        begin_s = time_of(results, moment(texts[0]), by, first_s)
+        end_s = time_of(results, moment(texts[1]), by, begin_s)
     except NoSuchTime as refusal:
         raise ResultsError(f"{results.name}: {refusal}") from refusal
     if not max(begin_s, first_s) < min(end_s, results.duration_s):

@@ -195,6 +195,8 @@ def when(results: Results, clock: Clock) -> Facts:
     zone = zone_words(begin)
     if zone_words(end) != zone:
         until = f"{until} ({zone_words(end)})"
+    if clock.sound is not None and len(clock.sound.set_s):
+        long = f"{long}, in which the clock was set or the computer slept"
     return [
         ("Began", f"{local} ({zone})" if zone == "UTC" else f"{local} ({zone}; {utc})"),
         ("Ended", f"{until}, after {long}{_open(results)}"),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from amt_stream.core.clock import DAY_S
+from amt_stream.sessions.results.sound_clock import SoundClock
 
 if TYPE_CHECKING:
     from amt_stream.sessions.results import Results
@@ -22,36 +23,34 @@ CLOSE = 0.75
 
 @dataclass(frozen=True)
 class Clock:
-    """Formats times of sound: local time if the start is known, else time since the start.
+    """Formats times of sound: local time if UTC is known, else time since the start.
 
-    start: UTC of time 0, or None
+    sound: UTC of the sound, or None
     zone: time zone; by default that of this computer
     end_s: end of the measurement: if the offset changes before it, as with daylight saving, all
         times have their offset
     """
 
-    start: np.datetime64 | None
+    sound: SoundClock | None
     zone: tzinfo | None = None
     end_s: float = 0.0
 
     @classmethod
     def of(cls, results: "Results", zone: tzinfo | None = None) -> "Clock":
         """The clock of a measurement, in its own zone unless another one is given."""
-        return cls(results.start_utc, zone or results.zone, results.duration_s)
+        return cls(results.clock, zone or results.zone, results.duration_s)
 
-    def at(self, time_s: float) -> datetime | None:
-        """The local time with its zone; None if unknown."""
-        if self.start is None:
+    def at(self, time_s: float, after: bool = False) -> datetime | None:
+        """The local time with its zone, as of `SoundClock.utc`; None if unknown."""
+        if self.sound is None:
             return None
-        begin = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(
-            milliseconds=int(self.start.astype("datetime64[ms]").astype(np.int64))
-        )
-        return (begin + timedelta(seconds=time_s)).astimezone(self.zone)
+        since = timedelta(milliseconds=round(1000 * self.sound.utc(time_s, after)))
+        return (datetime(1970, 1, 1, tzinfo=UTC) + since).astimezone(self.zone)
 
     @cached_property
     def changes(self) -> list[float]:
         """Times of changes of the offset up to `end_s`, in seconds of sound."""
-        if self.start is None:
+        if self.sound is None:
             return []
         days = [*np.arange(0.0, self.end_s, DAY_S), self.end_s]
         return [
@@ -104,17 +103,24 @@ class Clock:
         wide = max(end_s - begin_s, 1e-9)
         days = DAY_S * math.ceil(wide / DAY_S / most)
         step = next((step for step in STEPS_S if wide / step <= most), days)
-        changes = [change for change in self.changes if begin_s < change < end_s]
+        set_s = [] if self.sound is None else self.sound.set_s.tolist()
+        changes = [one for one in sorted({*self.changes, *set_s}) if begin_s < one < end_s]
         found: list[float] = []
         for since, until in pairwise([begin_s, *changes, end_s]):
-            when = self.at(since)
+            when = self.at(since, after=True)
             passed = since if when is None else round(_since_midnight(when), 3)
             first = since + math.ceil(passed / step - 1e-9) * step - passed
             count = math.floor((until - first) / step + 1e-6) + 1
-            times = [first + k * step for k in range(count)]
+            times = [self._after(since, first - since + k * step) for k in range(count)]
             # After a change of the offset, round times may come close to earlier ones.
             found += [one for one in times if not found or one - found[-1] >= CLOSE * step]
         return [(time_s, self._tick(time_s, step)) for time_s in found]
+
+    def _after(self, since: float, seconds: float) -> float:
+        """The time of sound at which the clock has gone on by so much; sound drifts against it."""
+        if self.sound is None:
+            return since + seconds
+        return self.sound.until(self.sound.utc(since, after=True) + seconds, since)
 
     def _tick(self, time_s: float, step: float) -> str:
         when = self.at(time_s)

@@ -1,17 +1,18 @@
 """Tables of intervals of a measurement, from its log or its rows."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import tzinfo
-
-import numpy as np
 
 from amt_stream.core.clock import SAME_S, Interval, local_text, zone_text
 from amt_stream.core.json_types import JsonDict
 from amt_stream.meters.rows import Rows
-from amt_stream.meters.rows.block import FAULT_TEXTS, unix_s, utc_text
+from amt_stream.meters.rows.block import FAULT_TEXTS, utc_text
 from amt_stream.meters.rows.column import EQUIVALENT
+from amt_stream.meters.rows.intervals import CLOCK_S
 from amt_stream.sessions.results.parts import PartsOfRows
 from amt_stream.sessions.results.results import Results, ResultsError
+from amt_stream.sessions.results.sound_clock import SoundClock
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ def intervals_of(results: Results, seconds: int, zone: tzinfo | None = None) -> 
     kept = _kept(results, seconds, zone)
     if kept is not None:
         return kept
-    parts, start = PartsOfRows(results), results.start_utc
+    parts = PartsOfRows(results)
     models = results.models.values()
     wanted = [c.name for one in models for n in one.of_interval for c in one.matching(n)]
     # Equivalent levels are averaged by measured time.
@@ -47,23 +48,16 @@ def intervals_of(results: Results, seconds: int, zone: tzinfo | None = None) -> 
         (c.model for c in map(results.known.get, wanted) if c and c.statistic == EQUIVALENT), ""
     )
     by = zone or results.zone
-    epoch = 0.0 if start is None else float(unix_s(start))
-    clock = Interval(seconds) if start is None else Interval(seconds, by)
-    time_s, utc_s = results.rows["time_s"], unix_s(results.rows["utc"])
+    time_s = results.rows["time_s"]
+    clock, interval = results.clock, Interval(seconds, by)
+    if clock is None:
+        clock, interval = SoundClock(time_s, time_s), Interval(seconds)
     found = []
-    begin_s, end_s = results.begin_s, results.duration_s
-    while begin_s < end_s - SAME_S:
-        utc = epoch + begin_s
-        if start is not None:  # as clock and sample count drift apart
-            utc = float(utc_s[place := np.searchsorted(time_s, begin_s - SAME_S)])
-            utc += begin_s - float(time_s[place])
-        until_s = begin_s + clock.end(utc) - utc
-        whole = abs(clock.begin(utc) - utc) < 0.002 and until_s <= end_s + SAME_S
-        until_s = min(until_s, end_s)
+    for begin_s, until_s, utc, whole in _spans(clock, interval, results.begin_s, time_s[-1]):
         row: JsonDict = {
             "time_s": round(begin_s, 6),
-            "utc": None if start is None else utc_text(utc),
-            "local": None if start is None else local_text(utc, by),
+            "utc": None if results.clock is None else utc_text(utc),
+            "local": None if results.clock is None else local_text(utc, by),
             "end_s": round(until_s, 6),
             "measured_s": round(parts.measured_s(begin_s, until_s, timed), 6),
             "paused_s": round(parts.spans.paused_s(begin_s, until_s), 6),
@@ -73,7 +67,6 @@ def intervals_of(results: Results, seconds: int, zone: tzinfo | None = None) -> 
         }
         row["excluded_s"] = max(0.0, until_s - begin_s - row["measured_s"] - row["paused_s"])
         found.append(row)
-        begin_s = until_s
     names = tuple(n for n in wanted if any(row.get(n) is not None for row in found))
     if not names:
         raise ResultsError(f"{results.name} has no intervals: its rows have no level or loudness")
@@ -82,6 +75,26 @@ def intervals_of(results: Results, seconds: int, zone: tzinfo | None = None) -> 
     )
     sources = dict.fromkeys(parts.how[name] for name in names if name in parts.how)
     return IntervalTable(rows, names, f"from rows: {', '.join(sources)}")
+
+
+def _spans(
+    clock: SoundClock, interval: Interval, begin_s: float, end_s: float
+) -> Iterator[tuple[float, float, float, bool]]:
+    """Begin, end, UTC of the begin, and whether it is a whole interval of the clock.
+
+    An interval also ends where the clock was set, as it does when it is counted live.
+    """
+    utc = clock.utc(begin_s, after=True)
+    while begin_s < end_s - SAME_S:
+        next_utc, most_s = interval.end(utc), min(clock.next_set(begin_s), end_s)
+        until_s = clock.until(next_utc, begin_s)
+        whole = abs(interval.begin(utc) - utc) < CLOCK_S and until_s <= most_s + SAME_S
+        until_s = min(until_s, most_s)
+        if until_s > begin_s + SAME_S:
+            yield begin_s, until_s, utc, whole
+        # The sound drifts against the clock: an interval begins where the one before it ends.
+        utc = next_utc if until_s < most_s - SAME_S else clock.utc(until_s, after=True)
+        begin_s = until_s
 
 
 def _kept(results: Results, seconds: int, zone: tzinfo | None) -> IntervalTable | None:

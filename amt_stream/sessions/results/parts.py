@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from amt_stream.core.clock import SAME_S, Moment, NoSuchTime, local_text
 from amt_stream.meters.frames import UNHEARD, Fault
 from amt_stream.meters.rows import Column
-from amt_stream.meters.rows.block import unix_s
 from amt_stream.meters.rows.column import EQUIVALENT
 from amt_stream.sessions.results.pieces import PiecesOfRows
 from amt_stream.sessions.results.results import Results, ResultsError
+from amt_stream.sessions.results.sound_clock import SoundClock
 from amt_stream.sessions.results.spans import Numbers, UncountedSpans
 
 
@@ -191,28 +191,33 @@ def part_of(
 
     Raises ResultsError if it is not in the measurement.
     """
-    start = results.start_utc
-    start_s = None if start is None else float(unix_s(start))
     by = zone or results.zone
     first_s, last_s = float(results.rows["time_s"][0]), results.duration_s
     try:
-        begin_s = first_s if begin is None else begin.time_s(start_s, by, first_s)
-        end_s = last_s if end is None else end.time_s(start_s, by, begin_s)
+        begin_s = first_s if begin is None else time_of(results, begin, by, first_s)
+        end_s = last_s if end is None else time_of(results, end, by, begin_s)
     except NoSuchTime as refusal:
         raise ResultsError(f"{results.name}: {refusal}") from refusal
     for name, given, time_s in (("--from", begin, begin_s), ("--to", end, end_s)):
         if given is not None and not first_s - SAME_S <= time_s <= last_s + SAME_S:
-            span = _span(first_s, last_s, start_s, by)
+            span = _span(first_s, last_s, results.clock, by)
             raise ResultsError(f"{results.name} is {span}: {name} {given.text} is outside")
     if not end_s > begin_s:
         raise ResultsError(f"{results.name}: --to is not after --from")
     return Part(begin_s, end_s)
 
 
-def _span(begin_s: float, end_s: float, start_s: float | None, zone: tzinfo | None) -> str:
-    if start_s is None:
+def time_of(results: Results, moment: Moment, zone: tzinfo | None, from_s: float) -> float:
+    """The time of sound that a user means; the arguments are those of `Moment.time_s`."""
+    if results.clock is None:
+        return moment.time_s(None, zone, from_s)
+    return results.clock.time_s(moment, zone, from_s)
+
+
+def _span(begin_s: float, end_s: float, clock: SoundClock | None, zone: tzinfo | None) -> str:
+    if clock is None:
         return f"from {begin_s:g} s to {end_s:g} s"
-    begin, end = (local_text(round(start_s + t), zone) for t in (begin_s, end_s))
+    begin, end = (local_text(round(clock.utc(t)), zone) for t in (begin_s, end_s))
     return f"from {begin} to {end}"
 
 

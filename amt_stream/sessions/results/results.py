@@ -21,11 +21,12 @@ from amt_stream.meters.frames import COUNTING, UNHEARD, Event, Fault
 from amt_stream.meters.limits import limit_of
 from amt_stream.meters.names import state_column
 from amt_stream.meters.rows import FAULT_NAMES, Column, Readings, Rows, column_named, readings_of
-from amt_stream.meters.rows.block import is_named
+from amt_stream.meters.rows.block import in_utc, is_named, unix_s
 from amt_stream.meters.rows.column import AT_LEAST, EQUIVALENT
 from amt_stream.meters.rows.limit_monitor import LimitMonitor
 from amt_stream.meters.rows.limited import until_of
 from amt_stream.sessions.counted_time import counted_from
+from amt_stream.sessions.results.sound_clock import SoundClock
 from amt_stream.sessions.verify import Verdict
 
 if TYPE_CHECKING:
@@ -125,15 +126,17 @@ class Results:
         """Time of the last row in seconds."""
         return float(self.rows["time_s"][-1])
 
+    @cached_property
+    def clock(self) -> SoundClock | None:
+        """UTC of the sound; None if unknown, as for a file."""
+        utc_s = unix_s(self.rows["utc"])
+        known = np.isfinite(utc_s)
+        return SoundClock(self.rows["time_s"][known], utc_s[known]) if known.any() else None
+
     @property
     def start_utc(self) -> np.datetime64 | None:
         """UTC of time 0; None if unknown, as for a file."""
-        known = ~np.isnat(self.rows["utc"])
-        if not known.any():
-            return None
-        first = int(np.argmax(known))
-        since = np.timedelta64(round(1000 * float(self.rows["time_s"][first])), "ms")
-        return np.datetime64(self.rows["utc"][first] - since)
+        return None if self.clock is None else in_utc(np.array([self.clock.utc(0.0)]))[0]
 
     @property
     def zone(self) -> tzinfo | None:

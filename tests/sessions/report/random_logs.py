@@ -367,7 +367,7 @@ def disagreements(seed, folder):
         "window": [one.to_dict() for one in made.window.stood()],
         "terminal": [one.to_dict() for one in made.terminal.stood()],
     }
-    lines = limit_lines(results, Clock(results.start_utc, results.zone, results.duration_s))
+    lines = limit_lines(results, Clock.of(results))
     for at, limit in enumerate(made.limits):
         states, plain = plainly(limit, rows, events, step_s)
         undone = plain_resets(events)[2]

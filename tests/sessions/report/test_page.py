@@ -3,7 +3,7 @@
 import base64
 import re
 from dataclasses import replace
-from datetime import UTC, timedelta
+from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 from zoneinfo import ZoneInfo
@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from amt_stream.meters.rows import Rows, column_named
+from amt_stream.meters.rows.block import unix_s
 from amt_stream.sessions.compare import NotComparable, compare, comparison_page, reports_page
 from amt_stream.sessions.report import About, LogoError, report_page
 from amt_stream.sessions.report.chart import Chart
@@ -19,6 +20,7 @@ from amt_stream.sessions.report.curves import curve
 from amt_stream.sessions.report.page import NEXT
 from amt_stream.sessions.report.times import Clock, duration, elapsed
 from amt_stream.sessions.results import read_results
+from amt_stream.sessions.results.sound_clock import SoundClock
 from tests.service.browser import Browser
 from tests.sessions.report.conftest import NAMELESS, measure_into
 
@@ -240,10 +242,15 @@ def test_readings_have_short_names(name, short):
     assert column_named(name).short == short
 
 
+def since(start):
+    """The clock of a sound that began then."""
+    return SoundClock(np.zeros(1), unix_s(np.array([start])))
+
+
 @pytest.mark.parametrize("seconds", [0.5, 5, 59, 61, 299, 3601, 86400 * 3, 86400 * 400])
 def test_an_axis_has_a_few_round_times(seconds):
     for start in (None, np.datetime64("2026-11-22T23:59:50.4")):
-        ticks = Clock(start, UTC).ticks(0.0, seconds, 8)
+        ticks = Clock(None if start is None else since(start), UTC).ticks(0.0, seconds, 8)
         assert len(ticks) <= 9
         assert all(-1e-6 <= time <= seconds + 1e-6 for time, _ in ticks)
         assert len(ticks) >= (seconds > 2) + (seconds > 60)
@@ -272,7 +279,7 @@ def test_both_offsets_are_told_where_summer_time_ends(log):
         assert "25 October 2026, 02:58:00 (UTC+02:00; 2026-10-25 00:58:00 UTC)" in words
         assert "02:03:00 (UTC+01:00), after 5 min" in words
     assert "local time, UTC+02:00, from 25 October, 02:00:00 on UTC+01:00" in report_page(night)
-    clock = Clock(begin, BERLIN, 300.0)
+    clock = Clock(since(begin), BERLIN, 300.0)
     assert [clock.moment(s) for s in (60, 180)] == ["02:59:00 +02:00", "02:01:00 +01:00"]
     ticks = clock.ticks(0.0, 300.0, 8)
     assert [words for _, words in ticks] == [
@@ -287,7 +294,7 @@ def test_both_offsets_are_told_where_summer_time_ends(log):
 @pytest.mark.parametrize("begin", ["2026-03-28T12:00:17.25", "2026-10-24T12:00:17.25"])
 @pytest.mark.parametrize("hours", [13.7, 40, 24 * 9])
 def test_an_axis_over_a_change_of_the_clock_has_round_local_times(begin, hours):
-    clock = Clock(np.datetime64(begin, "ms"), BERLIN, 3600 * hours)
+    clock = Clock(since(np.datetime64(begin, "ms")), BERLIN, 3600 * hours)
     (change,) = clock.changes
     assert clock.at(change).utcoffset() != clock.at(change - 1).utcoffset()
     ticks = clock.ticks(0.0, clock.end_s, 8)
@@ -298,11 +305,28 @@ def test_an_axis_over_a_change_of_the_clock_has_round_local_times(begin, hours):
         assert words.startswith(f"{at:%H:%M}") or words == f"{at:%d %b}"
 
 
+def test_times_are_those_of_the_rows_where_the_clock_was_set(log):
+    """A station began with the clock of an earlier day, which was set right after two seconds."""
+    results = read_results(log)
+    columns = {name: results.rows[name] for name in results.rows.columns}
+    columns["utc"] = columns["utc"].copy()
+    columns["utc"][columns["time_s"] > 2] += np.timedelta64(30 * 86400 + 7200, "s")
+    late = replace(results, rows=Rows(columns))
+    begin, end = (
+        f"{datetime.fromisoformat(str(columns['utc'][k])):%d %B %Y, %H:%M:%S}".lstrip("0")
+        for k in (0, -1)
+    )
+    words = Words(report_page(late, zone=UTC)).text
+    assert f"{begin} (UTC)" in words
+    assert f"{end}, after 5 s, in which the clock was set or the computer slept" in words
+    assert "in which the clock" not in Words(report_page(results, zone=UTC)).text
+
+
 def test_times_are_words():
     assert [elapsed(s) for s in (5, 750, 3750)] == ["0:05", "12:30", "1:02:30"]
     assert [duration(s) for s in (1.24, 207.9, 300, 3600, 27000)] == [
         *("1.24 s", "3 min 28 s", "5 min", "1 h", "7 h 30 min")
     ]
-    clock = Clock(np.datetime64("2026-11-22T14:00:00"), UTC)
+    clock = Clock(since(np.datetime64("2026-11-22T14:00:00")), UTC)
     assert clock.moment(61.0) == "14:01:01"
     assert clock.name == "local time, UTC"

@@ -12,6 +12,7 @@ import pytest
 from amt_stream import measure
 from amt_stream.core.clock import moment
 from amt_stream.meters.frames import Event
+from amt_stream.meters.rows import Rows
 from amt_stream.sessions.compare import compare
 from amt_stream.sessions.report import report_page
 from amt_stream.sessions.results import Results, ResultsError
@@ -97,6 +98,52 @@ def test_what_is_not_in_a_measurement_is_refused(results, begin, end, said):
     with pytest.raises(ResultsError) as refused:
         part_of(results, *given, BERLIN)
     assert said in str(refused.value)
+
+
+def with_clock(results, ahead_s):
+    """The same, with a clock that is further ahead at each row."""
+    rows = results.rows
+    columns = {name: rows[name] for name in rows.columns}
+    ms = np.rint(1000 * ahead_s(rows["time_s"])).astype("timedelta64[ms]")
+    return replace(results, rows=Rows(columns | {"utc": rows["utc"] + ms}), intervals=None)
+
+
+@pytest.mark.parametrize("drift", [3e-4, -3e-4])
+def test_intervals_of_a_sound_that_drifts_are_whole(results, drift):
+    """The clock of a sound card is never quite that of the computer."""
+    made = intervals_of(with_clock(results, lambda time_s: drift * time_s), 10, BERLIN).rows
+    began = ["21:59:50", "22:00:00", "22:00:10", "22:00:20"]
+    assert [text[11:19] for text in made["local"]][:4] == began
+    assert made["partial"].tolist()[:3] == [False] * 3
+    long = 10 / (1 + drift)
+    np.testing.assert_allclose((made["end_s"] - made["time_s"])[:3], long, atol=0.0015)
+
+
+def test_intervals_end_where_the_clock_was_set(results):
+    """As those do that are counted live: else two o'clock would have the sound of three."""
+    made = intervals_of(with_clock(results, lambda time_s: 3600.0 * (time_s > 14)), 10, BERLIN).rows
+    assert [text[11:19] for text in made["local"]] == [
+        *("21:59:50", "22:00:00", "23:00:04", "23:00:10", "23:00:20"),
+    ]
+    np.testing.assert_allclose(made["end_s"], [10, 14, 20, 30, 40], atol=1e-4)
+    assert made["partial"].tolist() == [False, True, True, False, False]
+
+
+def test_moments_of_a_clock_that_was_set(results):
+    """A month later all at once: a time is where the clock showed it."""
+    month_s = 30 * 86400.0
+    late = with_clock(results, lambda time_s: month_s * (time_s > 14))
+    for begin, end, span in (
+        ("22:00:05", None, (15, 40)),
+        ("22:00", "22:00:20", (10, 30)),
+        ("2026-12-20T22:00:15", None, (25, 40)),
+        ("2026-11-20T22:00:02", "30", (12, 30)),
+    ):
+        given = [None if text is None else moment(text) for text in (begin, end)]
+        part = part_of(late, *given, BERLIN)
+        assert (part.begin_s, part.end_s) == pytest.approx(span, abs=1e-3)
+    with pytest.raises(ResultsError, match="to 2026-12-20T22:00:30"):
+        part_of(late, moment("2026-12-20T22:01"), None, BERLIN)
 
 
 def test_a_clock_is_needed_for_a_time_by_it(sound):
