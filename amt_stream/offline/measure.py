@@ -278,7 +278,7 @@ def _measured(
         more = joined(frames)
         for track in tracks.values():
             track.until(more["time_s"])
-        rows.Rows.append_to(parts, more)
+        _append(parts, more)
         report(min(frames.end_s, recording.duration_s), recording.duration_s)
         if joined.covered:
             break
@@ -294,6 +294,16 @@ def _measured(
         {name: one.unit for name, one in outputs.items()},
         None if wanted.rows.interval is None else joined.intervals_ended(recording.duration_s),
     )
+
+
+def _append(parts: list[rows.Rows], more: rows.Rows) -> None:
+    """Append rows, and join small parts: n become log n.
+
+    A part has some kilobytes beside its numbers: of a sound of hours, a gigabyte.
+    """
+    parts.append(more)
+    while len(parts) > 1 and len(parts[-2]) <= len(parts[-1]):
+        parts[-2:] = [rows.Rows.concatenated(parts[-2:], more.columns)]
 
 
 def _recording(

@@ -151,16 +151,6 @@ class Rows:
         return cls({name: np.concatenate([part[name] for part in parts]) for name in columns})
 
     @classmethod
-    def append_to(cls, parts: list[Self], more: Self) -> None:
-        """Append to parts that follow each other, and join small ones: n parts become log n.
-
-        A part has some kilobytes beside its numbers: of a sound of hours, a gigabyte.
-        """
-        parts.append(more)
-        while len(parts) > 1 and len(parts[-2]) <= len(parts[-1]):
-            parts[-2:] = [cls.concatenated(parts[-2:], more.columns)]
-
-    @classmethod
     def of(cls, rows: Sequence[Mapping[str, object]]) -> Self:
         """Make rows from dicts with equal columns, at least one."""
         return cls({name: _column(name, [row[name] for row in rows]) for name in rows[0]})

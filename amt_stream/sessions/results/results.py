@@ -21,7 +21,7 @@ from amt_stream.meters.frames import COUNTING, UNHEARD, Event, Fault
 from amt_stream.meters.limits import limit_of
 from amt_stream.meters.names import state_column
 from amt_stream.meters.rows import FAULT_NAMES, Column, Readings, Rows, column_named, readings_of
-from amt_stream.meters.rows.block import in_utc, is_named, unix_s
+from amt_stream.meters.rows.block import is_named, unix_s
 from amt_stream.meters.rows.column import AT_LEAST, EQUIVALENT
 from amt_stream.meters.rows.limit_monitor import LimitMonitor
 from amt_stream.meters.rows.limited import until_of
@@ -132,11 +132,6 @@ class Results:
         utc_s = unix_s(self.rows["utc"])
         known = np.isfinite(utc_s)
         return SoundClock(self.rows["time_s"][known], utc_s[known]) if known.any() else None
-
-    @property
-    def start_utc(self) -> np.datetime64 | None:
-        """UTC of time 0; None if unknown, as for a file."""
-        return None if self.clock is None else in_utc(np.array([self.clock.utc(0.0)]))[0]
 
     @property
     def zone(self) -> tzinfo | None:

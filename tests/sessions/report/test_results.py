@@ -10,6 +10,7 @@ from amt_stream.engine import Engine, PushSource
 from amt_stream.engine.microphone.microphones import Microphone
 from amt_stream.meters.limits import limit_from_text
 from amt_stream.meters.presets import Preset
+from amt_stream.meters.rows.block import unix_s
 from amt_stream.meters.specification import RowSettings
 from amt_stream.meters.table import Sound, Table
 from amt_stream.offline.measure import measure
@@ -35,8 +36,8 @@ def test_a_log_is_read_with_its_rows_summary_gap_and_marks(log):
     assert (gap.fault, gap.begin_s, gap.end_s) == ("gap", 2.5, 3.5)
     assert gap.text == "pushed sound lost it"
     assert [mark.text for mark in found.marks] == [MARK]
-    first = np.datetime64(rows[0]["utc"].removesuffix("Z"))
-    assert found.start_utc == first
+    first = np.datetime64(rows[0]["utc"].removesuffix("Z"), "ms")
+    assert found.clock.utc(0.0) == pytest.approx(float(unix_s(first)), abs=1e-4)
     assert found.calibrated
     assert found.proof.head == session.entries[-1]["hash"]
 
@@ -79,7 +80,7 @@ def test_files_of_rows_are_read_as_measure_gave_them(tmp_path, ending, writer):
         rows.finish(given.summary)
     found, direct = read_results(path), Results.of_measured(given)
     np.testing.assert_array_equal(found.rows["laf_db"], direct.rows["laf_db"])
-    assert found.start_utc is None
+    assert found.clock is None
     assert found.limits == direct.limits
     assert bool(found.summary) == (ending != "csv")
 
