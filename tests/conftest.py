@@ -240,6 +240,22 @@ def file_of(nodeid: str) -> str:
     return nodeid.partition("::")[0]
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_pycollect_makeitem():
+    """Of a test with the mark `cases`, all but so many cases, evenly spread, are for the soak."""
+    made = yield
+    cases = [one for one in made if isinstance(one, pytest.Function)] if made else []
+    cases = [one for one in cases if not one.get_closest_marker("soak")]
+    mark = cases[0].get_closest_marker("cases") if cases else None
+    if mark is not None:
+        (wanted,), count = mark.args, len(cases)
+        quick = {(2 * n + 1) * count // (2 * wanted) for n in range(wanted)}
+        for place, one in enumerate(cases):
+            if place not in quick:
+                one.add_marker(pytest.mark.soak)
+    return made
+
+
 def pytest_addoption(parser):
     parser.addoption("--quick", action="store_true", help="one test of each file")
 

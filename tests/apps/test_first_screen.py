@@ -71,6 +71,7 @@ def screen(request):
     server.wait()
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("place", [(), ("200", "100")], ids=["corner", "off the screen"])
 def test_the_window_fits_the_screen_with_its_title_bar(screen, tmp_path, place):
     number, (width, height) = screen

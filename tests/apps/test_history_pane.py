@@ -81,6 +81,7 @@ def test_curves_are_the_rows(open_history, levels):
     assert "0:00:55.5" in pane.legend.text()
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("span_s", [60.0, 900.0, 7200.0])
 def test_what_moves_left_looks_as_painted_anew(open_history, monkeypatch, span_s):
     monkeypatch.setattr(curve_layers, "PIECE", 10_000)  # where a line is cut is seen
@@ -108,6 +109,7 @@ def pixels_of(widget):
     return np.array([[picture.pixel(x, y) for x in range(wide)] for y in range(high)])
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("span_s", [60.0, 900.0, 28800.0])
 def test_no_length_is_drawn_with_more_than_the_screen_has_room_for(open_history, levels, span_s):
     parts = [rows_of(levels, range(first, first + 6000)) for first in range(1, 288_000, 6000)]

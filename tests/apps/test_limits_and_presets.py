@@ -349,6 +349,7 @@ def test_a_changed_value_is_judged_as_before(qtbot, dialog):
     assert dialog.limits == (replace(before, threshold=100.0, name=""),)
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("made", ["limit", "log", "calibration"])
 def test_the_first_steps_go_once_something_was_made(qtbot, start, made):
     window = start()

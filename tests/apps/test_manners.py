@@ -150,6 +150,7 @@ def test_the_badge_of_the_calibration_is_whole_in_each_width(qtbot, words):
     assert len(styles) == 2, "words where there is room, and only there"
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("frozen", [False, True])
 def test_the_bar_comes_to_rest_at_any_width(qtbot, open_window, tone_engine, frozen):
     """It showed and hid the words of its buttons forever where it had room for nearly all."""

@@ -1,5 +1,7 @@
 """The window by the other binding of Qt, PySide6."""
 
+import pytest
+
 from tests.apps.pyside import run_by_pyside
 
 # A second after it is there it is looked at.
@@ -30,5 +32,6 @@ print(status, sorted(loaded & {"PySide6", "PyQt6"}))
 """
 
 
+@pytest.mark.soak
 def test_the_window_runs_by_pyside(xvfb):
     assert run_by_pyside(PROGRAM) == "PySide6 1 20\n0 ['PySide6']\n"

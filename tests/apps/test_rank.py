@@ -35,6 +35,7 @@ def unranked(window, size):
     return ", ".join(found)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("layout", ["loudness and level", "five models", "sound quality"])
 def test_main_numbers_of_all_models_are_equally_large(qtbot, open_window, layout):
     window = open_window(engine_of(layout))

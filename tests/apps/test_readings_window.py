@@ -367,6 +367,7 @@ def test_a_band_stands_beside_the_number(qtbot):
     assert text(pane, "ltl_sone_note") == text(pane, "ltl_phon_note") == ""
 
 
+@pytest.mark.cases(10)
 @pytest.mark.parametrize("size", [(0, 0), (390, 274), (585, 366), (1176, 640)])
 @pytest.mark.parametrize("model", METERS)
 def test_no_number_is_cut_off(qtbot, model, size):

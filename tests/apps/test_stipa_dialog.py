@@ -112,6 +112,7 @@ def test_noise_is_measured_apart_and_added(qtbot, dialog_of, hall):
     assert noisy.sti < quiet.sti - 0.1, "as much noise as signal"
 
 
+@pytest.mark.soak
 def test_what_is_played_here_is_heard(qtbot, dialog_of, virtual_mic):
     dialog = dialog_of(through_a_microphone)
     dialog.seconds = 15.0

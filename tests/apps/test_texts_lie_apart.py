@@ -13,6 +13,7 @@ SIZES = (1280, 800), (1024, 600), (820, 560)
 """The soak test has twelve, and all layouts."""
 
 
+@pytest.mark.cases(1)
 @pytest.mark.quick
 @pytest.mark.parametrize("calibration", [None, UNCALIBRATED])
 def test_no_text_is_cut_or_lies_on_another(qtbot, open_window, calibration):
@@ -23,6 +24,7 @@ def test_no_text_is_cut_or_lies_on_another(qtbot, open_window, calibration):
     assert count > 60 * len(SIZES) * len(THEMES)
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("layout", ["loudness and level", "five models", "programme"])
 def test_what_stands_beside_a_title_is_whole(qtbot, open_window, layout):
     window = open_window(engine_of(layout))

@@ -23,6 +23,7 @@ def chosen(condition):
     yield Source(packed[(shift + 4) % len(packed)], "", "joined")
 
 
+@pytest.mark.cases(7)
 @pytest.mark.parametrize(
     ("condition", "source"),
     [(condition, source) for condition in CONDITIONS for source in chosen(condition)],

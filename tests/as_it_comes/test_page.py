@@ -32,6 +32,7 @@ FILES = {
 STATUS = {"six.wav": 1, "short.wav": 1}
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("name", FILES)
 def test_what_the_page_quotes_is_said(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -17,6 +17,7 @@ FORMS = {
 }
 
 
+@pytest.mark.cases(7)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
     ("form", "x"),

@@ -28,6 +28,7 @@ def made():
     return make
 
 
+@pytest.mark.cases(40)
 @pytest.mark.parametrize(("report", "way"), CASES, ids=str)
 def test_a_sound_like_that_of_a_report(report, way, made, tmp_path):
     content, right = made(report)

@@ -447,6 +447,7 @@ def one_after_another(sound_file):
     return ["analyze", "x.wav", "--model", "spl", "--summary", "--calibrator", "tones.wav"]
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(("channels", "levels"), [("1", [74.0]), ("2", [80.02]), ("1,2", [80.02])])
 def test_only_the_channels_that_are_analyzed_need_the_tone(
     said, one_after_another, channels, levels

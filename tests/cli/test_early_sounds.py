@@ -54,6 +54,7 @@ Edges are fitted to the standard's recordings: pulses within half a bit of 16, f
 """
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("signal", SIGNALS)
 def test_signals_of_the_standard_have_their_maximum(printed, sound_file, tmp_path, signal):
     """By `analyze`, `measure`, `meter` and in a report."""
@@ -91,6 +92,7 @@ QUICK = {(0.011, 0.0), (0.2, 1.0), (0.51, 0.5), (0.64, 1.0), (1.5, 0.0), (5.0, 1
 """Each length once; `make soak` measures the others."""
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     ("length_s", "place"),
     [

@@ -48,6 +48,7 @@ def test_a_file_of_rows_that_was_edited_is_refused_in_a_sentence(said, rows, key
         assert words in err
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     ("table", "column", "value", "words"),
     [

@@ -129,6 +129,7 @@ def test_help_is_as_it_was_but_for_what_was_renamed(command):
     assert [line for line in new if line.partition(" ")[0] in known] == []
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(("command", "way"), TOLD)
 def test_headers_are_as_they_were_but_for_what_was_renamed(command, way, tone):
     before = json.loads((BEFORE / "headers.json").read_text(encoding="utf-8"))[f"{command} {way}"]

@@ -89,6 +89,7 @@ def test_a_station_keeps_its_limits_in_the_audience_with_every_preset():
     assert [one.column for one in other.limits] == ["laeq_15min_audience_db"]
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     ("limit", "status", "words"),
     [
@@ -160,6 +161,7 @@ def test_each_microphone_has_its_own_state(printed, sound_file, tone):
     assert exceeded == {"a": False, "b": True}
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [

@@ -18,6 +18,7 @@ def chosen(capsys, *typed):
     return names, capsys.readouterr().err
 
 
+@pytest.mark.cases(5)
 @pytest.mark.parametrize(
     ("typed", "names", "words"),
     [
@@ -55,6 +56,7 @@ def test_a_file(capsys):
     assert chosen(capsys, "analyze", "x.wav", "--columns", "l90_db")[0] == ("spl",)
 
 
+@pytest.mark.cases(5)
 @pytest.mark.parametrize(
     ("typed", "words"),
     [

@@ -72,6 +72,7 @@ sys.addaudithook(interrupted)
 """
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize(
     "module",
@@ -101,6 +102,7 @@ def test_a_package_that_hears_no_signals_yet_imports_next_to_nothing():
     assert done.stdout.split() == ["amt_stream", "amt_stream.cli", "collections.abc", "signal"]
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     ("screen", "said"),
     [
@@ -130,6 +132,7 @@ def children_of(process):
     return path.read_text().split() if path.exists() else []
 
 
+@pytest.mark.cases(2)
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_an_interrupt_of_a_terminal_reaches_workers_that_begin(number, songs, tmp_path):

@@ -83,6 +83,7 @@ QUICK = {("two", "event"), ("second and fifth of eight", "wav"), *product(CASES,
 """Each form and each case once; `make soak` has all pairs."""
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize(
     ("name", "form"),
     [

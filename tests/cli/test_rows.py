@@ -61,6 +61,7 @@ def read_csv(text):
     return pandas.read_csv(io.StringIO(text), comment="#")
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     ("models", "step_ms"),
     [
@@ -100,6 +101,7 @@ def test_the_meter_and_analyze_give_the_same_cells(printed, changing, models, st
         )
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("models", ["moore2016", ALL, *MODULATION_MODELS])
 @pytest.mark.parametrize("command", ["meter", "analyze"])
 def test_what_is_written_is_what_the_schema_says(printed, sound_file, tone, command, models):
@@ -224,6 +226,7 @@ def test_columns_are_chosen_by_name_and_pattern(printed, sound_file, tone):
     assert last["integrated_lufs"] == pytest.approx(-40.0, abs=0.05)
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     ("columns", "said"),
     [

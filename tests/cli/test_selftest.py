@@ -69,6 +69,7 @@ def test_rows_and_report(run, tmp_path):
     assert list(report.parent.iterdir()) == [report]
 
 
+@pytest.mark.soak
 def test_a_wrong_constant_fails_and_is_named(command, wrong, tmp_path):
     model = "--model", "zwicker", "--way", "pcm16"
     call = [*command, "selftest", *model, "--report", "out.md"]

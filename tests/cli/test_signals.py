@@ -107,6 +107,7 @@ def test_what_was_ignored_from_the_start_stays_ignored(begin):
     assert told(meter, signal.SIGTERM)[0] == 143
 
 
+@pytest.mark.soak
 def test_the_tests_run_in_the_background_of_a_shell_and_under_nohup():
     here = f"{__file__}::test_a_command_that_does_not_answer_is_ended_at_once_or_after_a_while"
     tests = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n1", f"{here}[True]"]

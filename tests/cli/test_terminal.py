@@ -261,6 +261,7 @@ def test_the_theme_is_that_of_the_terminal(monkeypatch, system, few, behind, fir
     assert COLORS[theme].theme(theme).dark == (first == DARK)
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("size", SIZES)
 def test_no_line_below_large_numbers_is_empty(size):
     """Levels have one unit and no maximum: the room is for the history."""
@@ -395,6 +396,7 @@ def test_a_muted_microphone_shows_no_numbers_and_says_since_when():
     drive(engine, meter, look, (120, 30))
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("width", [60, 66, 80, 120])
 def test_words_beside_large_digits_are_whole(tmp_path, width):
     noise = 0.03 * np.random.default_rng(1).standard_normal((20 * FS, 2))
@@ -415,6 +417,7 @@ def test_words_beside_large_digits_are_whole(tmp_path, width):
     drive(engine, meter, look, (width, 24))
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("width", [20, 24, 32, 40])
 def test_no_large_number_is_cropped(sound_file, tone, width):
     path = sound_file(tone(70.0, 30.0))
@@ -430,6 +433,7 @@ def test_no_large_number_is_cropped(sound_file, tone, width):
     drive(engine, meter, look, (width, 20))
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("width", [10, 20, 26, 27, 28, 29, 30, 31, 32])
 def test_a_table_with_hardly_any_room_is_drawn(width):
     engine, meter = made("--source", "demo", "--model", "moore2016,spl,bs1770")

@@ -11,6 +11,7 @@ from amt_stream import __version__
 from amt_stream.cli.command import run_command
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("arguments", [["--help"], ["meter", "--help"], ["devices"], ["-l"]])
 def test_help_and_devices_are_light(virtual_mic, arguments):
     program = (

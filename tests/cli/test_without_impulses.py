@@ -73,6 +73,7 @@ def test_both_channels_leave_one_out_though_it_reached_them_apart(summary_of, ti
     assert after["ki_db"] == pytest.approx(summary_of("--to", "7")["ki_db"], abs=0.3)
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     ("asked", "more", "words"),
     [

@@ -26,6 +26,7 @@ def test_from_sound_to_loudness_the_gradient_is_that_of_finite_differences(of):
     assert (slope * along).sum().item() == pytest.approx(expected, rel=1e-5)
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("accuracy", ["exact", "reference", "coarse"])
 def test_gradients_of_the_model_at_a_gain(accuracy):
     """Of loudness to the level, a number that can be read: about 3 % a dB at 60 dB SPL."""

@@ -55,6 +55,7 @@ SOUNDS = {
 }
 
 
+@pytest.mark.cases(6)
 @pytest.mark.parametrize("name", SOUNDS)
 def test_it_continues_with_the_samples_that_follow(tmp_path, name):
     path = tmp_path / "sound"
@@ -78,6 +79,7 @@ def test_it_continues_with_the_samples_that_follow(tmp_path, name):
     np.testing.assert_array_equal(part, whole[begin : stop + 1])
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("name", ["wav", "vorbis chained", "mp3", "m4a"])
 def test_it_does_not_continue_behind_its_end(tmp_path, name):
     path = tmp_path / "sound"
@@ -89,6 +91,7 @@ def test_it_does_not_continue_behind_its_end(tmp_path, name):
     source.stop()
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("name", ["wav", "vorbis chained", "mp3", "m4a", "adpcm"])
 def test_it_begins_again_after_its_end(tmp_path, name):
     path = tmp_path / "sound"

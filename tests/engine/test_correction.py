@@ -67,6 +67,7 @@ def test_each_ear_has_its_own(measure, collector):
     assert level_db(two - alone) == pytest.approx(110.0, abs=0.15)
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("size", [1, 7, 441, 8193])
 def test_any_chunking_gives_the_same_bits(measure, collector, noise, size):
     x = noise(48000 if size > 1 else 4800)

@@ -899,6 +899,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("ends", ["by itself", "stopped"])
 @pytest.mark.parametrize("name", COMMANDS)
 def test_what_is_commanded_after_the_end_is_refused_and_no_event(power_meter, name, ends):

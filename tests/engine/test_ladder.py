@@ -218,6 +218,7 @@ def test_an_engine_steps_down_and_up_and_says_so(power_meter, clock):
     assert np.all(np.diff(of_first) > 0)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("order", [("dear", "cheap", "mid"), ("cheap", "mid", "dear")])
 def test_the_dearest_model_rests_first_and_is_the_last_to_run_again(clock, order):
     models = slow(clock, main=0.1, dear=0.9, mid=0.45, cheap=0.05)

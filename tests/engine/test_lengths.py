@@ -113,6 +113,7 @@ LENGTHS = {
 }
 
 
+@pytest.mark.cases(9)
 @pytest.mark.parametrize("said", LENGTHS)
 @pytest.mark.parametrize("name", PLAIN)
 def test_all_that_is_there_is_read(read, name, said):
@@ -251,6 +252,7 @@ def test_a_packed_sound_has_the_level_of_another_decoder(read, name):
     assert level_db(sound) == pytest.approx(level_db(independent), abs=0.01)
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("name", PACKED)
 def test_sounds_in_a_row_are_one_sound(read, name):
     first, second = PACKED[name](noise(4.0)), PACKED[name](0.5 * noise(3.0))
@@ -294,6 +296,7 @@ def test_files_that_were_joined_by_their_bytes(read, make):
     assert description.length_words == "it is 2 sounds in a row"
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize("name", [*PACKED, "wav"])
 @pytest.mark.parametrize(("fs", "channels"), [(44100, 2), (48000, 1)])
 def test_what_has_another_rate_or_number_of_channels_is_told(read, name, fs, channels):
@@ -308,6 +311,7 @@ def test_what_has_another_rate_or_number_of_channels_is_told(read, name, fs, cha
     assert description.cut_off == words
 
 
+@pytest.mark.cases(5)
 @pytest.mark.parametrize("name", [*PLAIN, *PACKED])
 @pytest.mark.parametrize("share", [0.3, 0.71])
 def test_what_is_cut_off_says_so(read, name, share):

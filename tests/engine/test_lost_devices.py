@@ -67,6 +67,7 @@ def children(process: int) -> list[int]:
     return found
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     ("way", "pause_s"),
     [("module", 0.5), ("daemon", 0.5), ("suspend", 0.3), ("suspend", 1.6), ("stop", 1.6)],

@@ -37,6 +37,7 @@ def sound(tmp_path):
     return path
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     ("run_in", "blocksize"),
     [

@@ -45,6 +45,7 @@ def test_the_dearest_goes_whichever_its_place_and_the_last_one_stays(clock):
         assert "parts of it are dropped" in engine.health.note
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("way", ["limit", "columns", "option"])
 def test_what_somebody_needs_stays_however_dear(clock, until, way):
     rows: list[dict] = []

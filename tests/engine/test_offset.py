@@ -110,6 +110,7 @@ def test_a_constant_alone_is_silence(value):
         assert constant[name] is silence[name] is None, name
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("subtype", ["PCM_16", "PCM_24", "FLOAT"])
 @pytest.mark.parametrize("models", ["spl,zwicker", "moore2016", "bs1770"])
 def test_a_file_with_an_offset_reads_as_one_without(tmp_path, subtype, models):

@@ -117,6 +117,7 @@ def ended(request):
     return json.loads(done.stdout)
 
 
+@pytest.mark.cases(4)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the programs are forks")
 @pytest.mark.parametrize("case", PROGRAMS)
 def test_a_program_that_stops_no_engine_ends_and_says_so(ended, case):

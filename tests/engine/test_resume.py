@@ -74,6 +74,7 @@ def assert_same_end(told, again):
         np.testing.assert_array_equal(again[name], told[name][-len(again) :], err_msg=name)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("block_ms", [10, 37])
 def test_rows_go_on_bit_for_bit(block_ms):
     """All models, from anywhere: within a block of one, after a clipped sample, before its rise."""

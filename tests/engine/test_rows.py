@@ -161,6 +161,7 @@ def compare(name, count, channels, seconds, block_ms=10.0):
     return scripts, engine, many
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     ("name", "count", "channels", "block_ms"),
     [

@@ -66,6 +66,7 @@ def all_of(source):
     return np.concatenate([np.zeros((0, source.channels), np.float32), *source.blocks()])
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize("name", STREAMS)
 def test_a_stream_gives_what_its_file_gives(tmp_path, name):
     """In pieces of any size."""

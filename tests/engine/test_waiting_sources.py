@@ -45,6 +45,7 @@ def measured(source, model, **options) -> tuple[Collector, Engine]:
     return sink, engine
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("run_in", ["engine", "callback"])
 @pytest.mark.parametrize("kind", ["file", "signal", "files"])
 def test_it_plays_more_slowly_loses_nothing_and_says_so(path, kind, run_in):

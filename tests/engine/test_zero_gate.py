@@ -59,6 +59,7 @@ def with_zeros(at, count, samples=75_000):
     return sound
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("block", [3, 48, 441, 480, 4800, 8193])
 @pytest.mark.parametrize("zeros", [1, 47, 480, 9600, HALF_S])
 def test_zeros_that_end_in_time_are_the_sound_that_they_are(block, zeros):

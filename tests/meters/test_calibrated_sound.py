@@ -40,6 +40,7 @@ def turn(meters, gain):
         one.commands.put(partial(one.know_gains, [gain]))
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("name", STATISTICS)
 def test_uncalibrated_sound_counts_in_no_statistic_of_calibrated_sound(name):
     meters, usual = Meters([name]), Meters([name])

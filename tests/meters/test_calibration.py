@@ -249,6 +249,7 @@ def test_another_calibrator_frequency():
     assert found.level_dbfs == pytest.approx(-20.0, abs=0.001)
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     ("x", "said"),
     [

@@ -203,6 +203,7 @@ def test_a_reset_is_undone_after_limits_have_changed(frames):
     assert rows.summary() == ended.summary()
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     ("model", "limit"),
     [

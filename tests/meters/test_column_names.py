@@ -37,6 +37,11 @@ def test_names_of_levels_are_read_and_written():
         assert column.place == one.part("place")
 
 
+@pytest.fixture(scope="module")
+def all_readings():
+    return readings_of(MODELS, 2, audience=Audience(3.0, -1.0)).values()
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [
@@ -57,9 +62,8 @@ def test_names_of_levels_are_read_and_written():
         ("spectrum_max_left_hz", ("max", "line", "", 0, "left", "", "")),
     ],
 )
-def test_what_a_column_says(name, said):
-    readings = readings_of(MODELS, 2, audience=Audience(3.0, -1.0)).values()
-    column, *_ = (c for one in readings for c in one.matching(name))
+def test_what_a_column_says(all_readings, name, said):
+    column, *_ = (c for one in all_readings for c in one.matching(name))
     fields = ("kind", "of", "weighting", "percent", "side", "window", "place")
     assert tuple(getattr(column, field) for field in fields) == said
 

@@ -127,6 +127,7 @@ OTHERS = [
 ]
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(("fs", "depth"), [*SOME, *OTHERS])
 def test_all_at_once_have_the_values_of_each_at_any_rate(fs, depth):
     """Also those of sounds that are cut within a frame: a steady one goes on for each model."""
@@ -146,6 +147,7 @@ def test_all_at_once_have_the_values_of_each_at_any_rate(fs, depth):
     assert values["ecma_roughness_r90_asper"] > 0.1
 
 
+@pytest.mark.soak
 def test_the_rate_does_not_change_the_values():
     """Blocks begin with the sound, whatever a resampler puts before it (docs/departures.md)."""
     found = []

@@ -22,6 +22,7 @@ def noise():
     return lambda seconds: rng.standard_normal(round(seconds * FS)).astype(np.float32) * 0.01
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     "lost", [5, 2399, 2**33, *(pytest.param(n, marks=pytest.mark.soak) for n in (480, 48_480))]
 )
@@ -55,6 +56,7 @@ def test_what_is_missing_at_the_end_has_no_rows(noise):
     assert meters.rows["fault"][-1] == Fault.GAP
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("lost", [48_480, 480_000, pytest.param(48_000, marks=pytest.mark.soak)])
 def test_a_gap_that_ends_on_a_block_is_marked_in_the_rows_of_every_model(noise, name, lost):

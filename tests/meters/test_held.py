@@ -58,6 +58,7 @@ def rows_of(frames, step_ms, held_s, monkeypatch):
     return [row for part in rows for row in part], table.summary(), calls
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("step_ms", [7, 100])
 def test_rows_and_statistics_are_those_of_every_block_alone(heard, step_ms, monkeypatch):
     rows, summary, calls = rows_of(heard, step_ms, 0.1, monkeypatch)

@@ -62,6 +62,7 @@ class Kept(Meters):
         }
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("block_ms", [10.0, 70.0, 977.0])
 def test_each_interval_is_that_of_its_frames(block_ms):
     kept = Kept(block_ms=block_ms)

@@ -106,6 +106,7 @@ def sound_levels(level_db, seconds, start_s=0):
     )
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize("limit", OF_SPL)
 def test_a_sound_below_and_above_a_limit(limit):
     for more_db in (-0.2, 0.2):

@@ -68,6 +68,7 @@ def tone(tmp_path):
     return path
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("command", ["meter", "analyze", "selftest"])
 def test_help_offers_it(run, command):
     done = run(command, "--help")

@@ -98,6 +98,7 @@ def fed(case, values, time_s, size):
     return dict(zip(case.meter.columns, np.concatenate(parts, 1), strict=True))
 
 
+@pytest.mark.cases(10)
 @pytest.mark.parametrize("length_s", [0.02, 0.49, 0.51, 0.64, 3.0])
 @pytest.mark.parametrize("name", ["steady", "burst", "step", "holes"])
 @pytest.mark.parametrize("of", [spl, loudness, zwicker, sharpness])

@@ -73,6 +73,7 @@ def furthest_off(name, rng, seconds, last_s):
     return found
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     ("name", "seconds", "last_s", "seed"),
     [
@@ -105,6 +106,7 @@ def test_short_term_loudness_of_2002_settles_long_before_the_long_term():
     assert found["gm2002_ltl_phon"][1] == 0
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     ("name", "column", "least_s", "most_s"),
     [

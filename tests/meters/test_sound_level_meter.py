@@ -302,6 +302,7 @@ def test_what_is_heard_in_a_day(size):
     assert [reading[name] for name in names] == pytest.approx([lex[-1], dose[-1], twa[-1], low[-1]])
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     ("level", "hours", "dose", "twa"),
     [

@@ -95,6 +95,7 @@ def measured(case, frames):
     return make, meter
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("paused", [False, True])
 @pytest.mark.parametrize("case", CASES)
 def test_a_meter_goes_on_in_a_new_one(case, paused):

@@ -46,6 +46,7 @@ def read(x, model, **more):
     return measure(pascal, FS, model, calibration="pascal", **given)
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize("model", ALL)
 @pytest.mark.parametrize("seconds", LENGTHS_S)
 def test_a_short_sound_anywhere_has_the_maxima_that_it_has_with_silence_after_it(model, seconds):
@@ -146,6 +147,7 @@ def test_the_cut_through_a_steady_tone_is_no_peak(hz, part):
 TRUE_PEAKS = [(4, 0.5, 0.0), (4, 0.5, 45.0), (6, 0.5, 60.0), (8, 0.5, 67.5), (4, 1.41, 45.0)]
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize("fs", [44100, 48000, 96000, 192000])
 @pytest.mark.parametrize(("period", "peak", "phase_deg"), TRUE_PEAKS)
 def test_a_true_peak_is_of_the_sound_wherever_it_begins_and_ends(fs, period, peak, phase_deg):
@@ -158,6 +160,7 @@ def test_a_true_peak_is_of_the_sound_wherever_it_begins_and_ends(fs, period, pea
             assert -0.4 <= told - 20 * math.log10(peak) <= 0.2, (count, first)
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("fs", [44100, 48000, 96000])
 @pytest.mark.parametrize("case", [20, 21, 22, 23])
 def test_a_true_peak_in_the_middle_is_that_of_a_sound_cut_around_it(fs, case):

@@ -146,6 +146,7 @@ def test_the_example_reads_a_sound_from_a_pipe(folder, sound, right):
     np.testing.assert_allclose(rows[:, 1:], right, rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("gain", ["twenty", "0", "-1", "nan", "2x"])
 def test_the_example_refuses_what_is_no_gain(folder, sound, gain):
     program = compiled(folder, "zwicker", HOST, folder / "meter", main="example.c")
@@ -218,6 +219,7 @@ def test_sanitizers_find_nothing(folder, sound):
     assert len(done.stdout.splitlines()) == 1 + 5 * (5000 // 480)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
@@ -256,6 +258,7 @@ def test_files_that_exist_are_kept(folder, capsys):
     assert (folder / "zwicker.json").read_bytes() == before
 
 
+@pytest.mark.soak
 def test_a_release_holds_the_same_bytes_wherever_they_are_built(folder, tmp_path, sound, right):
     """Zig links them, for every processor."""
     request = Request("zwicker", FS, 1, 0.01, tuple(ZIG_TARGETS))

@@ -37,10 +37,10 @@ READINGS = {
 }
 
 
-OF_BANDS = "octave", pytest.param("third_octave", marks=pytest.mark.soak)
+OTHERS = [pytest.param(name, marks=pytest.mark.soak) for name in MODELS if name != "spl"]
 
 
-@pytest.fixture(scope="module", params=["bs1770", "spl", *OF_BANDS])
+@pytest.fixture(scope="module", params=["spl", *OTHERS])
 def model(request):
     return request.param
 
@@ -54,8 +54,8 @@ def folder(model, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def library(model, request):
-    """The library of a model; for octaves, a model in Python builds it at its first use."""
-    if model == "octave":
+    """The library of a model; for levels, a model in Python builds it at its first use."""
+    if model == "spl":
         return request.getfixturevalue("built_at_first_use")
     folder = request.getfixturevalue("folder")
     return Library(compiled(folder, model, HOST, folder / f"{model}.so"))
@@ -103,6 +103,7 @@ def test_a_damaged_state_is_refused_and_nothing_changes(library, sound):
     refuses_damage(library, sound, 100)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("model", ["bs1770"], indirect=True)
 def test_readings_of_programme_loudness_are_those_of_the_rows(library):
     """Of a programme with a quiet part that the gates leave out, and with one above 0 LUFS."""
@@ -120,6 +121,7 @@ def test_readings_of_programme_loudness_are_those_of_the_rows(library):
     ]
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("model", ["bs1770"], indirect=True)
 def test_a_clap_plug_in_has_the_lowest_level_for_what_is_not_known(
     folder, library, sound, tmp_path

@@ -55,6 +55,7 @@ def in_python(model, sound, fs):
     return plan, columns_of(outputs, len(plan.columns))
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     ("model", "fs"), [*((model, FS) for model in CHANNELS), ("zwicker", 44100)]
 )

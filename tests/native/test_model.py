@@ -138,6 +138,7 @@ def test_only_its_state_is_copied(meter, sound):
         meter.load("state")
 
 
+@pytest.mark.soak
 def test_a_model_that_cannot_be_compiled_is_refused(meter):
     with pytest.raises(NotBuilt, match="spectrum cannot be exported to C"):
         NativeModel("spectrum")

@@ -21,6 +21,7 @@ def whole(web, tmp_path_factory):
         yield partial(in_browser, browser, folder, "zwicker")
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize("trial", CHECKS, ids=lambda trial: trial.words)
 def test_in_c_and_in_an_audio_worklet(trial, library, whole):
     assert_published(trial, Instance(library), whole)

@@ -84,6 +84,7 @@ def test_rows_of_a_file_are_those_of_the_whole_package(station, sound, tmp_path,
     assert len(whole.splitlines()) > 300
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     ("args", "words"),
     [

@@ -95,6 +95,7 @@ def test_the_program_of_the_page_runs(work):
     assert "name: 'n', unit: 'sone'" in node(work, samples + program)
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("steps", [(1, 480, 1000), (128,), (FS,)])
 def test_its_frames_in_node_are_those_of_python(work, sound, right, steps):
     frames, info = measured(work, sound, 0, *steps)

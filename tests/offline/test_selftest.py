@@ -187,6 +187,7 @@ QUICK = [
 ]
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize(("model", "path", "name"), QUICK)
 def test_a_changed_table_fails(model, path, name):
     assert first_failure(model, built_with((path, name), 1.02)) is not None
@@ -340,6 +341,7 @@ def agrees(trial, calculated):
             assert abs(off) <= reading.tolerance / 10, (reading, off)
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(("trial", "calculated"), FEW)
 def test_some_values_are_as_calculated(trial, calculated):
     agrees(trial, calculated)

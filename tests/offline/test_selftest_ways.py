@@ -74,6 +74,7 @@ def quick(model, way):
     return min(played, key=lambda trial: trial.sound.duration)
 
 
+@pytest.mark.cases(12)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("model", [name for name in selftest.models() if name != "ecma"])
 def test_each_model_passes_in_each_way(model, way):
@@ -105,6 +106,7 @@ def ways_that_fail(copy):
     return done.stdout.split()
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("changes", DEFECTS.values(), ids=DEFECTS)
 def test_a_defect_is_found_in_each_way(copy, changes):
     sources = {}

@@ -168,6 +168,7 @@ def test_a_band_of_which_a_part_is_missing(fs):
     assert low - 0.06 <= expected_db - found[name] <= high + 0.06
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     ("single", "column"),
     [(ECMARoughness, "ecma_roughness_asper"), (ECMAFluctuation, "ecma_fluctuation_vacil")],

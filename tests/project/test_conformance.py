@@ -60,6 +60,7 @@ def test_no_reading_is_out_of_tolerance(kept):
     assert max(one["share"] for one in kept) <= 1
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("model", QUICK)
 def test_this_version_reads_the_same(kept, model):
     """In one way; `tests/soak/test_ways.py` has all."""

@@ -137,7 +137,13 @@ def run(program, **more):
     )
 
 
-@pytest.mark.parametrize("name", THINGS)
+QUICK = {"names of the package", "input gate", "loops of accumulators", "a model each"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(one, marks=[] if one in QUICK else pytest.mark.soak) for one in THINGS],
+)
 def test_by_eight_threads_at_once(name):
     done = run(TOGETHER + THINGS[name])
     assert done.returncode == 0, done.stderr[-3000:]
@@ -197,6 +203,7 @@ def test_what_is_cached_may_be_made_twice():
     assert cached_functions() == MADE_TWICE
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("command", ["analyze x.wav --model spl", "selftest --model spl"])
 def test_without_a_compiler_one_sentence_says_so(command, tmp_path):
     program = (

@@ -347,6 +347,7 @@ def test_the_presets_that_documents_show_are_some(tmp_path):
     assert (asked.keep_days, asked.keep_size) == (365, 200 * 10**9)
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     ("preset", "column", "value"),
     [

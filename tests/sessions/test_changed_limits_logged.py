@@ -42,6 +42,7 @@ def changed(folder, changes, format="sqlite"):
     return kept(folder, blocks, NAMES, format=format, limits=(FIRST,), before=change)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     "format",
     [

@@ -113,6 +113,7 @@ def test_a_chain_that_was_edited_is_gone_on_with_and_told(whole, new_log, tmp_pa
     assert verify(folder).word == "edited"
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     "format",
     [

@@ -92,6 +92,7 @@ def test_intervals_as_text_say_what_they_are(night):
     assert {c["name"] for c in about["columns"]} < set(rows[0])
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("ends", ["in order", "at once"])
 def test_a_restored_log_has_each_interval_once(at, tmp_path, format, ends, until):

@@ -44,6 +44,7 @@ def table():
     return broken(MODELS).table
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     ("model", "name", "settle_s"),
     [

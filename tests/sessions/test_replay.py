@@ -85,6 +85,7 @@ def kept(folder, blocks, names=NAMES, sound="wav", lost=(), restore=False, live=
     return folder
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     "format",
     [

@@ -95,6 +95,7 @@ def assert_whole(folder, whole):
     assert verify(folder).word == "intact"
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     ("seed", "format"),
     [(0, "sqlite"), pytest.param(1, "csv", marks=pytest.mark.soak), (2, "jsonl")],

@@ -469,6 +469,7 @@ def running(clock_shim, tmp_path):
         one.process.communicate()
 
 
+@pytest.mark.soak
 def test_a_meter_whose_clock_is_set_a_year_ahead_keeps_its_log(running, until):
     meter = running(days=1)
     until(lambda: len(parts(meter.path)) == 1)

@@ -59,6 +59,7 @@ LOUDNESSES = (1.0, 30.0, 1e-3, 0.0, 1.0, 1e-5)
 """Factors on the input of one block after another: soft and loud ones, and silence."""
 
 
+@pytest.mark.cases(9)
 @pytest.mark.quick
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=[pytest.mark.soak] if n in DEAR else []) for n in CASES]

@@ -283,6 +283,7 @@ def changed(stage):
     return stage
 
 
+@pytest.mark.cases(37)
 def test_a_checkpoint_holds_the_parameters_and_goes_into_another(case):
     stage, other = changed(case.make()), case.make()
     saved = stage.state_dict()
@@ -300,6 +301,7 @@ def tables(stage):
     return {name: v.clone() for name, v in stage.named_buffers()}
 
 
+@pytest.mark.cases(37)
 def test_dtype(case):
     stage = case.make()
     single, y = tables(stage), stepped(case, stage)
@@ -325,6 +327,7 @@ def test_dtype(case):
     assert_same(stepped(case, stage), y)
 
 
+@pytest.mark.cases(37)
 def test_device(case):
     stage = changed(case.make())
     y, saved = stepped(case, stage), copy.deepcopy(stage.state_dict())
@@ -406,6 +409,7 @@ def test_all_is_there_before_the_first_call_and_step_keeps_nothing(case):
     assert {name: weight.shape for name, weight in stage.named_parameters()} == weights
 
 
+@pytest.mark.cases(37)
 def test_copies_are_equal_and_apart(case):
     stage = changed(case.make())
     y = stepped(case, stage)
@@ -432,6 +436,7 @@ def test_it_says_what_it_is(case):
         assert stage.learnable == any(True for _ in stage.parameters())
 
 
+@pytest.mark.cases(37)
 def test_a_stream_is_saved_and_copied_in_mid_sound(case):
     stage = changed(case.make())
     x = case.input(stage)
@@ -491,6 +496,7 @@ def test_gradients_are_the_slopes(name):
     )
 
 
+@pytest.mark.cases(24)
 def test_a_stream_becomes_that_of_the_wider_stage(case):
     stage = case.make()
     shape, x = shape_of(case, stage), case.input(stage).double()

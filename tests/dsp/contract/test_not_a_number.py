@@ -80,6 +80,7 @@ def test_a_slope_out_of_a_band_that_is_none_is_none(grad):
     assert specific[1].isfinite().all()
 
 
+@pytest.mark.cases(40)
 @pytest.mark.parametrize("dtype", FADE)
 @pytest.mark.parametrize(
     "name",

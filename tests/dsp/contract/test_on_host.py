@@ -16,6 +16,7 @@ STAGES = sorted(name for name, kind in EXPORTED.items() if kind.on_host)
 pytestmark = torch_warnings.IGNORED
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("name", STAGES)
 def test_it_gives_the_same_numbers_with_and_without_gradients_and_in_a_graph(name):
     case = CASES[name]
@@ -61,6 +62,7 @@ class Operators(TorchDispatchMode):
         return called(*args, **(kwargs or {}))
 
 
+@pytest.mark.cases(11)
 @pytest.mark.parametrize("name", EXPORTED)
 def test_what_computes_on_the_cpu_is_left_there_and_all_else_moved(name):
     stage = CASES[name].make()

@@ -71,6 +71,7 @@ def test_the_layout_is_the_remedy_unless_the_stage_has_one():
     assert stage(torch.zeros(7, 1, 3, 4)).shape == (7, 1, 3, 4)
 
 
+@pytest.mark.cases(11)
 @pytest.mark.parametrize("name", CASES)
 def test_integers_count_as_their_values(name):
     """Integer PCM gives what the same numbers in float32 give, and no integers."""
@@ -85,6 +86,7 @@ def test_integers_count_as_their_values(name):
         assert a.equal(b)
 
 
+@pytest.mark.cases(40)
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("dtype", [torch.bool, torch.complex64])
 def test_what_is_no_real_number_is_refused(name, dtype):

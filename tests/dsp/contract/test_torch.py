@@ -216,6 +216,7 @@ DEAR = {
 }
 
 
+@pytest.mark.cases(60)
 @pytest.mark.parametrize(
     ("promise", "name"),
     [

@@ -67,6 +67,7 @@ def test_a_compiled_loop_is_one_operator():
     assert len(targets) < 50
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("name", ["AdaptLoop", "GammatoneFilterbank", "Moore2016AGC"])
 def test_a_compiled_stage_learns_as_the_stage_does(name):
     case = CASES[name]
@@ -103,6 +104,7 @@ DEAR += ("ECMATonality", "ECMATonalNoise", "PartialLoudness")
 in `make soak`."""
 
 
+@pytest.mark.cases(10)
 @pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=[pytest.mark.soak] if name in DEAR else []) for name in CASES],
@@ -130,6 +132,7 @@ def test_transforms_give_what_a_call_gives(name):
     assert_close([func.grad(total)(x)], [slope], rtol=1e-9)
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("name", RECURRENCES)
 def test_forward_mode_gives_the_slope(name):
     case = CASES[name]

@@ -63,6 +63,7 @@ assert process.wait(300) < 0, "it was not ended"
 """
 
 
+@pytest.mark.soak
 def test_a_model_that_is_never_used_ends_its_second_process(tmp_path):
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     subprocess.run([sys.executable, "-c", STARTED], env=environment, check=True)

@@ -118,6 +118,7 @@ def test_transform_is_a_discrete_fourier_transform(dtype, size):
     assert np.abs(re + 1j * im - expected).max() <= CLOSE[dtype] * np.abs(expected).max()
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("rows", [2, 5, 32, 160, 800, 1000])
 def test_transform_columns_are_discrete_fourier_transforms(dtype, rows):
     """Of lengths that are a power of five times one of two, with turns of a longer one."""
@@ -185,6 +186,7 @@ GROUPED = [(1, "exact", 0), (17, "exact", 80), (17, "coarse", 0), (1, "coarse", 
 """Any two of these together; in `make soak` all three, and a level between."""
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     ("frames", "accuracy", "db"),
     [

@@ -63,6 +63,7 @@ MODELS = [
 ]
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize(("kind", "ears", "options"), MODELS)
 def test_it_gives_the_numbers_of_the_stages_one_by_one(kind, ears, options):
     """And their state, bit for bit, block after block of different lengths."""
@@ -82,6 +83,7 @@ def test_it_gives_the_numbers_of_the_stages_one_by_one(kind, ears, options):
     assert len(calls) == 5  # four by themselves, and the first of the model
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize(("kind", "ears", "options"), MODELS)
 def test_a_stream_has_its_state_written_in_place(kind, ears, options):
     """What it gives and keeps is what steps give, and where it keeps it does not move."""
@@ -272,6 +274,7 @@ def count_of_calls(model):
     return calls
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     "options",
     [

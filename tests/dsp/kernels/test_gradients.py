@@ -154,6 +154,7 @@ def same(got, expected, tolerance):
 
 
 # One sample, a tile of the kernels and its neighbors.
+@pytest.mark.cases(8)
 @pytest.mark.parametrize("time", [1, 32, 101])
 @pytest.mark.parametrize("name", CASES)
 def test_the_compiled_gradient_is_that_of_the_plain_form(name, time):
@@ -178,6 +179,7 @@ def compiles(f, given):
     return "_DifferentiableBackward" in seen or not given[-1].numel()
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize("name", CASES)
 def test_gradients_in_float32(name):
     f, given = CASES[name](101)
@@ -190,6 +192,7 @@ def test_gradients_in_float32(name):
     same(slopes, expected, 3e-5 if "skirts" in name else 1e-5)
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize("name", CASES)
 def test_finite_differences(name):
     # Frames of skirts are apart, and each has 400 arguments.
@@ -197,6 +200,7 @@ def test_finite_differences(name):
     assert gradcheck(f, [v.requires_grad_() for v in given])
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     "name",
     ["gammatone", "svf", "high-pass", "direct form", "gain control", "relaxation", "one-poles"],

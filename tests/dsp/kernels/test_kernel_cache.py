@@ -104,6 +104,7 @@ def test_a_kept_kernel_is_read_without_what_the_compiler_needs(tmp_path):
     assert run("2") == ["[1.0, 2.0, 4.0] 1 0 False"]
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("ending", [".nbi", ".nbc"])
 @pytest.mark.parametrize("at", [0, 40, -20, None])
 def test_a_damaged_file_is_compiled_anew_and_told_once(load, tmp_path, caplog, ending, at):

@@ -45,6 +45,7 @@ def test_a_system_made_ready_once_gives_the_same():
     torch.testing.assert_close(ready, state_space(x, *parts, zi), rtol=0, atol=1e-12)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
 def test_gradients_of_all_arguments(dtype):
     arguments = [v.requires_grad_() for v in system(dtype, channels=2)]

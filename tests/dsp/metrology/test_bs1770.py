@@ -61,6 +61,7 @@ QUICK = [
 ]
 
 
+@pytest.mark.cases(8)
 @pytest.mark.parametrize("name", QUICK)
 def test_signals(name):
     assert_reads(name, 48000)
@@ -325,6 +326,7 @@ def test_an_offset_dies_away(fs):
     assert state["filters"].eq(0).all()
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     ("fs", "options"),
     [

@@ -62,6 +62,7 @@ def lowest(recipe):
     return min((c.get("frequency", 1000.0) for c in recipe["components"]), default=1000.0)
 
 
+@pytest.mark.cases(10)
 @pytest.mark.parametrize("fs", RATES)
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c["id"])
 def test_maxima(case, fs):
@@ -76,6 +77,7 @@ def test_maxima(case, fs):
             assert abs(sone_to_phon(y.ltl.max()) - published) <= 1.0
 
 
+@pytest.mark.cases(9)
 @pytest.mark.parametrize(
     ("fs", "tolerance"),
     [(32000, 0.02), (44100, 0.05), pytest.param(48000, 0.05, marks=pytest.mark.soak)],
@@ -130,6 +132,7 @@ def test_author_constants_follow_the_authors_program():
         assert off[expected > phon_to_sone(20.0)].max() <= 0.02
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize(
     "case",
     [case for case in CASES if "author_constants_max_stl_sone" in case["oracle"]],
@@ -305,6 +308,7 @@ def test_nothing_sounds_before_the_sound():
     assert y.stl[0, 44:] == pytest.approx(measure(recipe, 48000).stl[: y.stl.shape[1] - 44])
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("f", [50, 100, 440, 1000, 3150, 8000, 12000])
 def test_the_same_reading_at_every_rate(f):
     reference, *others = (

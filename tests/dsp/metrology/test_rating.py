@@ -160,6 +160,7 @@ def test_a_weights():
 EXPECTED = {(c["tone_hz"], c["tone_db"]): c["dL"] for c in DATA["tone_in_white"]}
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(("hz", "level_db"), EXPECTED)
 def test_a_tone_in_white_noise(hz, level_db):
     """The mean of 12 spectra, for each of three seeds; up to 0.24 dB are lost between lines."""

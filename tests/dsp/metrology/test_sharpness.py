@@ -30,6 +30,7 @@ def of_noise(low, high, weighting="din", level_db=60.0):
     return Sharpness(weighting).double()(specific[None]).item()
 
 
+@pytest.mark.cases(12)
 @pytest.mark.parametrize(("low", "high", "acum"), [*NARROW, *BROAD])
 def test_sounds_of_the_standard(low, high, acum):
     assert of_noise(low, high) == pytest.approx(acum, abs=max(0.05, 0.05 * acum))

@@ -44,6 +44,7 @@ def result(x, fs=FS, calibrated=False):
     return meter.overall
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("case", DATA["sine_carriers_C32"][::2], ids=lambda case: str(case["m"]))
 def test_sine_carriers(case):
     got = result(carriers(np.full((7, 2), case["m"])))
@@ -53,6 +54,7 @@ def test_sine_carriers(case):
     assert (got.reasons == Reason.NO_SIGNAL) == (case["m"] == 0)
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     ("away", "m", "worst"), [(0.25, 0.5, 1e-4), (0.25, 1, 0), (0.4, 0.5, 0.01)]
 )

@@ -139,6 +139,7 @@ def test_a_band_alone_is_that_among_the_others():
             assert torch.equal(one[..., 0, :], all_of_them[..., k, :])
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("fs", RATES)
 @pytest.mark.parametrize("kind", [ThirdOctaves, Octaves])
 def test_white_noise_passes_as_through_ideal_bands(kind, fs):

@@ -111,6 +111,7 @@ def test_centers():
     assert y.isfinite().all()
 
 
+@pytest.mark.cases(2)
 @BANKS
 @MODELS
 @pytest.mark.parametrize("shape", [(50,), (2, 50), (2, 3, 50)])
@@ -139,6 +140,7 @@ def test_the_fast_bank_gives_the_same():
     assert fast(x).equal(DRNLFilterbank(CENTERS, 44100)(x))
 
 
+@pytest.mark.cases(2)
 @BANKS
 @MODELS
 @pytest.mark.parametrize("learnable", [False, True])

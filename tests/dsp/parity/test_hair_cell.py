@@ -157,6 +157,7 @@ MAKERS = [
 ]
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("make", MAKERS)
 @pytest.mark.parametrize("learnable", [False, True])
 def test_contract(make, learnable):

@@ -206,6 +206,7 @@ def test_learning_cannot_leave_the_range():
         Moore2016AGC(attack_alpha=1.5, learnable=True)
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(("start", "aim"), [(-3.0, 0.2), (4.0, 0.7), (0.5, 0.0), (0.5, 1.0)])
 def test_an_optimizer_brings_a_coefficient_back_and_keeps_it_at_an_end(start, aim):
     """A clamped value has no slope; here the way back has one, and the way out has none."""

@@ -46,6 +46,7 @@ def test_king2019_stages(dtype):
     close(y.float(), expected["y"], 5e-3)
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     ("learnable", "cls"),
     [

@@ -345,6 +345,7 @@ def make(kind, learnable=False, fast=False):
     return lambda: DAU[fast](4000, CHANNELS, **arguments)
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("learnable", [False, True])
 @pytest.mark.parametrize("kind", [*FILTER_TYPES, "king"])
 @pytest.mark.parametrize("fast", [False, True])

@@ -65,6 +65,7 @@ def page_of(edited, rows, path):
     return page
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("junk", [1e300, -1e300])
 def test_a_number_beyond_all_measure_is_a_page_or_a_sentence(told, tmp_path, junk):
     """A time beyond all calendars ended the report with a traceback."""

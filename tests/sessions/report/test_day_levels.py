@@ -81,6 +81,7 @@ def made(short, utc_s, level, name="laeq_10s_db", step_s=STEP_S):
     return replace(short, rows=Rows(columns), header={**short.header, "step_ms": 1000 * step_s})
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("season", WEEKS)
 @pytest.mark.parametrize("hours", ["eu", "de", "us", "7,18,22"])
 def test_a_week_with_a_change_of_the_clock(short, season, hours):

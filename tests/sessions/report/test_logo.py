@@ -52,6 +52,7 @@ def test_a_turned_photograph_stands_upright(tmp_path):
     assert Image.open(io.BytesIO(embedded(tmp_path / "logo.jpg")[1])).size == (30, 60)
 
 
+@pytest.mark.cases(5)
 @pytest.mark.parametrize("name", BROKEN)
 def test_one_that_cannot_be_drawn_is_refused_in_a_sentence(name, tmp_path):
     data, why = broken(name)
@@ -70,6 +71,7 @@ def test_the_largest(tmp_path):
     assert (LARGEST, LARGEST_SIDE) == (1 << 20, 4096)  # as docs/sessions.md says
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("ending", ["html", "pdf"])
 def test_nothing_is_written_of_a_report_with_such_a_logo(ending, forks, log, tmp_path):
     for name in ("PNG cut off", "SVG of no width", "a bomb"):

@@ -7,6 +7,7 @@ pytest.importorskip("pyqtgraph")
 from tests.sessions.report.random_logs import disagreements
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     "seed", [0, 1008, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(1, 8))]
 )
