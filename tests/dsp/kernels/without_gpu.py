@@ -1,17 +1,18 @@
 """The kernels for a GPU, tried without one: programs of their own, which give JSON.
 
 With TRITON_INTERPRET=1, which Triton reads when a kernel is made, `python -m
-tests.dsp.kernels.without_gpu interpreted` runs each by the interpreter on one small shape and gives
-how far it is from the plain form, re the largest number, in float32 and float64, and how far a
-block of a model is that was captured with the kernels in it. `make cuda` runs them on more rows and
-samples. Without it, `... compiled` compiles each for three kinds of GPU, in float64 for one of
-them, and gives what `cuobjdump` says of the machine code.
+tests.dsp.kernels.without_gpu interpreted float64` runs each by the interpreter on one small shape
+and gives how far it is from the plain form, re the largest number, in that dtype or several, and
+how far a block of a model is that was captured with the kernels in it. `make cuda` runs them on
+more rows and samples. Without it, `... compiled` compiles each for three kinds of GPU, in float64
+for one of them, and gives what `cuobjdump` says of the machine code.
 """
 
 import json
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -240,12 +241,15 @@ def replace_words_once():
     InterpretedFunction.__call__ = called
 
 
-def distances(case, size=SMALL, device="cpu"):
-    """Of the kernels from the plain form in float64, in float32 and float64, re the largest."""
+BOTH = torch.float32, torch.float64
+
+
+def distances(case, size=SMALL, device="cpu", dtypes=BOTH):
+    """Of the kernels in these dtypes from the plain form in float64, re the largest."""
     plain = tree_leaves(case(torch.float64, size))
     gpu.DEVICES.add(device)
     found = []
-    for dtype in (torch.float32, torch.float64):
+    for dtype in dtypes:
         far = 0.0
         with torch.device(device):
             y = tree_leaves(case(dtype, size))
@@ -254,7 +258,7 @@ def distances(case, size=SMALL, device="cpu"):
                 far = max(far, ((a.cpu() - b).abs().max() / b.abs().max()).item())
         found.append(far)
     gpu.DEVICES.discard("cpu")
-    return found * (2 // len(found))
+    return found
 
 
 def captured():
@@ -326,10 +330,11 @@ def compiled(case):
 
 if __name__ == "__main__":
     dispatch._KINDS = ()  # so that the plain form runs where a compiled one would
-    form = sys.argv[1]
+    form, *dtypes = sys.argv[1:]
+    of = compiled
     if form == "interpreted":
         replace_words_once()
-    of = distances if form == "interpreted" else compiled
+        of = partial(distances, dtypes=[getattr(torch, name) for name in dtypes])
     with torch.inference_mode():
         told = {name: of(case) for name, case in CASES.items()}
         if form == "interpreted":
