@@ -4,7 +4,7 @@ import pytest
 from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor.base.settings import Settings
-from amt_monitor.panes.choose_readings_dialog import ChooseReadingsDialog
+from amt_monitor.panes.chosen_readings_pane import ChooseReadingsDialog
 from amt_monitor.window.pane_kinds import pane_kinds
 from amt_stream.dsp.stages import BS1770, SoundLevel
 from amt_stream.engine import Engine, SignalSource, Tone

@@ -11,10 +11,111 @@ from numpy.typing import NDArray
 from amt_stream.core.saved_state import Resumable
 from amt_stream.meters.accumulators.covered import CoveredTime
 from amt_stream.meters.frames import Fault, Frames
-from amt_stream.meters.rows.clipped_sound import ClippedSound
+from amt_stream.meters.rows.column import Column
 from amt_stream.meters.rows.frame_table import UNCALIBRATED, FrameTable, SoFar
 from amt_stream.meters.rows.readings import Readings, Summary
-from amt_stream.meters.rows.settling import Settling
+
+
+class ClippedSound(Resumable):
+    """When sound was last clipped, and how much clipped sound was counted.
+
+    seconds: duration of the counted sound that is clipped
+    counted: whether there was any
+    """
+
+    kept = ("seconds", "counted", "_last_s")
+
+    def __init__(self, readings: Readings) -> None:
+        self._readings = readings
+        self._last_s = -math.inf
+        # Sound in units of full scale is what it is, however it came about.
+        self._matters = readings.in_pascal
+        # How long after clipped sound a value includes it; a rolling window is within its memory.
+        settle_s = [math.nan if c.settle_s is None else c.settle_s for c in readings.columns]
+        self._is_statistic = np.array([one.counted for one in readings.columns], np.bool_)
+        self._memory_s = np.where(self._is_statistic, -math.inf, settle_s)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what was counted."""
+        self.seconds, self.counted = 0.0, False
+
+    def take(self, frames: Frames) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Take frames with faults; returns, for each, what `so_far` is then."""
+        times = np.where(frames.fault & Fault.CLIP, frames.time_s, -math.inf)
+        last_s = np.maximum.accumulate(np.append(self._last_s, times))[1:]
+        clipped = self._readings.clipped(frames)
+        counted = np.logical_or.accumulate(np.append(self.counted, clipped))[1:]
+        self.seconds += int(np.count_nonzero(clipped)) * frames.period_s
+        self._last_s, self.counted = float(last_s[-1]), bool(counted[-1])
+        return last_s, counted
+
+    def take_tail(self, frames: Frames) -> None:
+        """Count frames after the end, the first of which has some sound."""
+        clipped = self._readings.clipped(frames)
+        if clipped.any():
+            self.counted = True
+            self.seconds += float(clipped[0]) * frames.part * frames.period_s
+
+    @property
+    def so_far(self) -> tuple[float, bool]:
+        """When sound was last clipped, in seconds, and whether any was counted."""
+        return self._last_s, self.counted
+
+    def columns_at(
+        self, time_s: NDArray[np.float64], last_s: NDArray[np.float64], counted: NDArray[np.bool_]
+    ) -> NDArray[np.bool_]:
+        """Which columns include clipped sound (row, column), in rows at `time_s`.
+
+        last_s, counted: what `so_far` was at each row
+        """
+        if not self._matters or math.isinf(last_s.max()):
+            return np.zeros((len(time_s), len(self._memory_s)), np.bool_)
+        since_s = (time_s - last_s)[:, None]
+        found: NDArray[np.bool_] = since_s <= self._memory_s
+        return found | (self._is_statistic & counted[:, None])
+
+    @property
+    def statistics(self) -> NDArray[np.bool_]:
+        """Which columns (column,) are statistics of clipped sound."""
+        return self._is_statistic & (self.counted and self._matters)
+
+
+class Settling(Resumable):
+    """Marks columns that settle.
+
+    after_s: time of the first frame after the last missing one
+    """
+
+    kept = ("after_s",)
+
+    def __init__(self, columns: Sequence[Column]) -> None:
+        self.after_s = -math.inf
+        settle_s = [column.settle_s for column in columns]
+        self._settle_s = np.array([math.nan if s is None else s for s in settle_s])
+        self._window_s = np.array([column.window_s for column in columns])
+        # Time after a fault, and after a gap, until no column remembers it.
+        self._calm_s = max((s for s in settle_s if s is not None), default=0.0)
+        self._whole_s = self._window_s.max(initial=0.0)
+        self._own_times = None not in settle_s
+
+    def of(self, frames: Frames) -> NDArray[np.bool_] | bool:
+        """Which columns settle or have an incomplete window.
+
+        Either for each frame (frame, column), or for all at once.
+        """
+        if frames.end_s < frames.start_s:
+            return True
+        whole = frames.begin_s >= max(frames.start_s, self.after_s + self._whole_s)
+        settled = frames.settled or self._own_times
+        if whole and settled and frames.calm_s >= self._calm_s:
+            return False
+        found = frames.since_s[:, None] < self._settle_s
+        found |= frames.settling[:, None] & np.isnan(self._settle_s)
+        found |= frames.time_s[:, None] < self.after_s + self._window_s
+        starting: NDArray[np.bool_] = frames.time_s < frames.start_s
+        return found | starting[:, None]
+
 
 NOTED_S = 0.05
 """Times that differ by less are the same for a reader."""
