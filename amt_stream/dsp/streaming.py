@@ -187,6 +187,10 @@ class Stage(Checkpointed):
 
     _probe: Tensor
 
+    if TYPE_CHECKING:  # a name that is registered, and set nowhere, is that of a tensor
+
+        def __getattr__(self, name: str) -> Tensor: ...
+
     def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
         refuse_class(cls)

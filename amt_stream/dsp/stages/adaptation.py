@@ -54,13 +54,6 @@ class AdaptLoop(Stage):
     rounding: ClassVar = {"a1": 2e-7, "b0": 2e-7}
 
     fs: float
-    corr: Tensor
-    mult: Tensor
-    floor: Tensor
-    rest: Tensor
-    rates: Tensor
-    overshoot: Tensor
-    fixed_limit: Tensor
 
     def __init__(
         self,

@@ -17,9 +17,6 @@ class _Compression(Pointwise):
 
     binding = ("dboffset",)
 
-    exponent: Tensor
-    knee_db_param: Tensor
-
     def __init__(
         self,
         knee_db: float = 30.0,

@@ -118,7 +118,6 @@ class DRNLFilterbank(Stage):
     binding = ("fs", "model")
 
     fs: float
-    fc: Tensor
 
     def __init__(
         self,

@@ -42,10 +42,6 @@ class EarFilter(Stage):
     as that delay allows, so that short sounds are as loud as with the reference.
     """
 
-    partitions: Tensor
-    to_lines: Tensor
-    from_lines: Tensor
-
     def __init__(self, fs: int = 32000, field: Field = "free", phase: Phase = "mixed") -> None:
         super().__init__()
         if field not in ("free", "diffuse", "eardrum"):

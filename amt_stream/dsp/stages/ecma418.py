@@ -71,10 +71,6 @@ class ECMAEarFilter(Stage):
     per_channel = True
     keeps_double = ("fade", "numerators", "denominators", "past")
 
-    fade: Tensor
-    numerators: Tensor
-    denominators: Tensor
-
     def __init__(self, field: ECMAField = "free", lead_in: int = 0) -> None:
         super().__init__()
         self.lead_in = of_lead_in(self, lead_in)
@@ -121,9 +117,6 @@ class CriticalBands(Stage):
     fs = FS
     per_channel = True
     fc = CENTERS
-
-    poles: Tensor
-    weights: Tensor
 
     def __init__(self) -> None:
         super().__init__()

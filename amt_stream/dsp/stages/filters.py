@@ -19,9 +19,6 @@ class _DirectForm(Stage):
     coefficients, which keep all poles inside the unit circle.
     """
 
-    numerators: Tensor
-    denominators: Tensor
-    poles: Tensor
     keeps_double = ("numerators", "denominators", "past")
 
     def _design(self, b: np.ndarray, a: np.ndarray, learnable: bool) -> None:

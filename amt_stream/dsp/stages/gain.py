@@ -14,8 +14,6 @@ class Gain(Pointwise):
     time_dim: time axis, -2 after a stage that gives frames
     """
 
-    factor: Tensor
-
     def __init__(self, factor: float, time_dim: int = -1) -> None:
         super().__init__()
         self.time_dim = self.out_time_dim = time_dim

@@ -78,9 +78,6 @@ class GammatoneFilterbank(Stage):
     binding = ("fs", "n")
 
     fs: float
-    betamul: Tensor
-    centers: Tensor
-    fixed: Tensor
 
     def __init__(
         self,

@@ -45,10 +45,6 @@ class IHCEnvelope(Stage):
     keeps_double = ("past",)
     binding = ("fs",)
 
-    b: Tensor
-    a: Tensor
-    gain: Tensor
-
     def __init__(
         self,
         fs: float,
@@ -151,9 +147,6 @@ class IHCPaulick2024(Stage):
     precharge_duration = 0.05
 
     binding = ("fs", "integrator")
-
-    published: Tensor
-    V_rest: Tensor
 
     def __init__(
         self,

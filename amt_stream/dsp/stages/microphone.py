@@ -31,11 +31,6 @@ class MicrophoneCorrection(Stage):
     keeps_double = ("g", "k", "weights", "steps", "past")
     binding = ("fs",)
 
-    g: Tensor
-    k: Tensor
-    weights: Tensor
-    steps: Tensor
-
     def __init__(
         self, fs: float, gains: Sequence[object], exact_hz: Sequence[float] | None = None
     ) -> None:

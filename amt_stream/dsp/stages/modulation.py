@@ -69,10 +69,6 @@ class _Bank(Stage):
     foreign = ("sos_stack",)  # free sections; here a band is a center and a bandwidth
 
     fs: float
-    low: Tensor
-    scale: Tensor
-    envelope: Tensor
-    counts: Tensor
 
     def __init__(self, fs: float, learnable: bool) -> None:
         super().__init__()
@@ -142,10 +138,6 @@ class ModulationFilterbank(_Bank):
     values are stable.
     """
 
-    fc: Tensor
-    mask: Tensor
-    centers: Tensor
-    prefilter: Tensor
     att_factor: Any
 
     def __init__(
@@ -323,8 +315,6 @@ class King2019ModulationFilterbank(_Bank):
     Learnable: `log_center` and `log_bandwidth` (M,), of tan(pi f / fs) at center and edges; all
     values are stable. `mfc` are the designed centers.
     """
-
-    mfc: Tensor
 
     def __init__(
         self,

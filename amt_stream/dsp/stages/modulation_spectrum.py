@@ -56,8 +56,6 @@ class ModulationRms(Stage):
 
         self.fixed_axes = {-3: None, -2: None}
 
-    pace: Tensor
-
     @property
     def frame_rate(self) -> float:
         """Frames per second."""

@@ -29,7 +29,6 @@ class _TabulatedFilter(Stage):
     binding = ("fs",)
 
     fs: float
-    fir_coeffs: Tensor
 
     def __init__(self, fs: float, order: int, phase_type: Phase, learnable: bool) -> None:
         super().__init__()
@@ -110,8 +109,6 @@ class _TabulatedFilter(Stage):
 
 class _PointsFilter(_TabulatedFilter):
     """A filter with amplitudes given at points: linear interpolation, 0 at DC and fs / 2."""
-
-    frequency_data: Tensor
 
     def _through(self, hz: np.ndarray, gain: np.ndarray) -> np.ndarray:
         """Taps for the points below fs / 2, which become `frequency_data`."""
@@ -258,9 +255,6 @@ class OuterMiddleEarFilter(_TabulatedFilter):
     times the dB. Attributes: `fvec`, every 1 Hz from flow to fhigh below fs / 2, and `tf_gains`,
     the gains there in dB, 0 at 1 kHz in a free field. The loudness meters use `EarFilter`.
     """
-
-    fvec: Tensor
-    tf_gains: Tensor
 
     def __init__(
         self,

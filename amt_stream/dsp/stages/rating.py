@@ -140,7 +140,6 @@ class ToneSpectrum(Stage):
     on_host = True
 
     fs: int
-    window: Tensor
 
     def __init__(self, fs: int = 48000) -> None:
         super().__init__()
@@ -202,8 +201,6 @@ class ToneAudibility(Stage):
     keeps_double = ("hz",)
     on_host = True
 
-    hz: Tensor
-
     def __init__(self, frequencies: np.ndarray) -> None:
         super().__init__()
         frequencies = np.asarray(frequencies, np.float64)
@@ -258,7 +255,6 @@ class ImpulseOnsets(Stage):
     tail_s = 0.2
 
     fs: int
-    coefficients: Tensor
 
     def __init__(self, fs: int = 48000) -> None:
         super().__init__()

@@ -57,8 +57,6 @@ class Resample(Stage):
             bank[q, start : start + self.length] = taps[phase::up][: self.length][::-1]
         self.register_table("bank", bank)
 
-    bank: Tensor
-
     def initial_state(self, shape: Shape) -> State:
         return {"past": self.state_like("past", with_time(shape, -1, self.length - 1))}
 

@@ -44,8 +44,6 @@ class Sharpness(Pointwise):
     time_dim = -2
     in_quantity, out_quantity = "sone/Bark", "acum"
 
-    weights: Tensor
-
     def __init__(self, weighting: Weighting = "din") -> None:
         super().__init__()
         if weighting not in get_args(Weighting):

@@ -54,9 +54,6 @@ class RunningSpectrum(Stage):
     input_unit = "pascal"
     out_quantity = "power"
 
-    cosine: Tensor
-    sine: Tensor
-
     def __init__(self, calibration_db: float = 3.32) -> None:
         super().__init__()
         self.calibration_db = calibration_db

@@ -54,10 +54,6 @@ class ThirdOctaveLevels(Stage):
     fs = FS
     input_unit = "pascal"
 
-    poles: Tensor
-    gain: Tensor
-    smoothing: Tensor
-
     def __init__(self, smooth: bool = True) -> None:
         super().__init__()
         self.smooth = smooth
@@ -98,12 +94,6 @@ class CoreLoudness(Pointwise):
 
     time_dim = out_time_dim = -2
     in_quantity, out_quantity = "dB", "sone/Bark"
-
-    limit: Tensor
-    correction: Tensor
-    transmission: Tensor
-    threshold: Tensor
-    adaptation: Tensor
 
     def __init__(self, field: ZwickerField = "free") -> None:
         super().__init__()
@@ -160,12 +150,6 @@ class ZwickerLoudness(Stage):
     time_dim = -2
     in_quantity = "sone/Bark"
     keeps_double = ("decay", "weighting", "cores", "low_passes")
-
-    decay: Tensor
-    weighting: Tensor
-    upper: Tensor
-    floors: Tensor
-    slopes: Tensor
 
     def __init__(self, specific_loudness: bool = False) -> None:
         super().__init__()

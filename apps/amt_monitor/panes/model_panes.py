@@ -288,7 +288,7 @@ class PartialPane(ReadingPane):
         self._lg_hz = np.empty(0)
 
     def take_frames(self, engine: "Engine", readings: "FollowedReadings | None") -> None:
-        self._lg_hz = np.log10(engine.models[self.model].frequencies)  # type: ignore[arg-type]
+        self._lg_hz = np.log10(engine.models[self.model].frequencies)
 
     def show_status(self, view: "ViewState") -> None:
         super().show_status(view)

@@ -110,10 +110,6 @@ class BS1770(FusedStage):
     # The decay after a sound's end takes as long; true peaks are 6 samples late.
     tail_s = 0.1
 
-    sections: Tensor
-    gains: Tensor
-    phases: Tensor
-
     def __init__(
         self,
         fs: int = 48000,

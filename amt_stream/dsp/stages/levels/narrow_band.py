@@ -61,9 +61,6 @@ class NarrowBandSpectrum(Stage):
     per_channel = True
 
     fs: int
-    window: Tensor
-    sides: Tensor
-    pace: Tensor
 
     def __init__(self, fs: int = 48000, resolution_hz: float = 6.0) -> None:
         super().__init__()

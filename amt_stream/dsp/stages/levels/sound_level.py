@@ -153,9 +153,6 @@ class SoundLevel(FusedStage):
     # The slowest filter, two poles at 20.6 Hz, decays with 8 ms; the rest are averages.
     tail_s = 0.1
 
-    coefficients: Tensor
-    phases: Tensor
-
     def __init__(self, fs: int = 48000, z_high_pass: float = 0.0) -> None:
         super().__init__()
         fs = whole_hertz("SoundLevel", fs, 8000)

@@ -75,8 +75,6 @@ class StipaCells(Stage):
     memory_s = 0.4
     frame_rate = round(1 / CELL_S)
 
-    taps: Tensor
-
     def __init__(self, fs: int = FS) -> None:
         super().__init__()
         if fs != FS:

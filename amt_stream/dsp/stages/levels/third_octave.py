@@ -77,10 +77,6 @@ class _Bands(FusedStage):
     frames_stand_for_end = True
     per_channel = True
 
-    poles: Tensor
-    gain: Tensor
-    smoothing: Tensor
-
     def __init__(self, fs: int, low_hz: float, high_hz: float) -> None:
         super().__init__()
         name = type(self).__name__

@@ -74,9 +74,7 @@ class SpatialSmoothing(OfVariant):
     out_time_dim = -2
     in_quantity = out_quantity = "sone/Cam"
 
-    sigma: Tensor
     kernel_width: float | Tensor
-    places: Tensor
 
     def __init__(
         self,
@@ -161,8 +159,6 @@ class BinauralInhibition(OfVariant):
     time_dim = -2
     out_time_dim = -2
     in_quantity = "sone/Cam"
-
-    p: Tensor
 
     def __init__(
         self,

@@ -63,12 +63,6 @@ class Excitation(Stage):
     out_time_dim = -2
     in_quantity = out_quantity = "power"
 
-    levels: Tensor
-    levels_blocks: Tensor
-    upper: Tensor
-    upper_blocks: Tensor
-    fc: Tensor
-
     def __init__(
         self,
         accuracy: Accuracy = "exact",

@@ -55,10 +55,6 @@ class Moore2016ExcitationPattern(Stage):
     reference_level = 51.0
     min_p_lower = 0.1
 
-    erb_channels: Tensor
-    fc_channels: Tensor
-    p_channels: Tensor
-
     def __init__(
         self,
         erb_lower: float = CAMS[0],
@@ -167,12 +163,6 @@ class ERBIntegration(Pointwise):
     in_quantity, out_quantity = "power density", "dB"
     binding = ("f_min", "f_max", "erb_step")
 
-    fc_erb: Tensor
-    erb_bandwidths: Tensor
-    frequency: Tensor
-    bandwidth_scale: Tensor
-    integration_weights: Tensor
-
     def __init__(
         self,
         fs: float = 32000,
@@ -272,11 +262,6 @@ class ExcitationPattern(ERBBands):
     in_quantity = out_quantity = "dB"
 
     level_ref = 60.0
-    erb_centers: Tensor
-    upper_slope_base: Tensor
-    upper_slope_per_db: Tensor
-    lower_slope_base: Tensor
-    lower_slope_per_db: Tensor
 
     def register_values(self, fc: np.ndarray) -> None:
         cams = hz_to_erb_number(fc)
@@ -291,8 +276,6 @@ class ExcitationPattern(ERBBands):
         }
         for name, value in slopes.items():
             self.register_constant(name, np.array(value), self.learnable)
-
-    distance: Tensor
 
     def _slopes(self, level: Tensor) -> tuple[Tensor, Tensor]:
         over = level - self.level_ref

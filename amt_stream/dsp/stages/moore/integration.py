@@ -52,9 +52,6 @@ class Moore2016AGC(Stage):
     # An optimizer may leave 0 to 1; `coefficients` clamps.
     ranges: ClassVar = dict.fromkeys(("attack_alpha", "release_alpha"), (-0.5, 1.5))
 
-    attack_alpha: Tensor
-    release_alpha: Tensor
-
     def __init__(
         self,
         attack_alpha: float = SHORT_TERM[0],
@@ -201,8 +198,6 @@ class LoudnessIntegration(Stage):
     time_dim = -2
     binding = ("frame_rate",)
 
-    tau_attack: Tensor
-    tau_release: Tensor
     ltl_state: Tensor | None
 
     def __init__(

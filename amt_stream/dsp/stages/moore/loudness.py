@@ -58,15 +58,6 @@ class _LoudnessOverTime(Stage):
     time_dim = -2
     in_quantity = "power"
 
-    threshold: Tensor
-    gain: Tensor
-    a: Tensor
-    alpha: Tensor
-    scale: Tensor
-    c: Tensor
-    short_term: Tensor
-    long_term: Tensor
-
     def __init__(self, edition: Edition, frames_before: int) -> None:
         super().__init__()
         self.frames_before = frames_before
@@ -96,9 +87,6 @@ class BinauralLoudness(_LoudnessOverTime):
     band: the excitation is (..., 3, 2, frame, 150), for a lower level, the sound's level and a
         higher one; the output includes the loudness of the first and the last
     """
-
-    theta: Tensor
-    smoothing: Tensor
 
     def __init__(
         self,

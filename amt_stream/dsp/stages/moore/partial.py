@@ -81,10 +81,6 @@ class PartialLoudnessOfComponents(Stage):
     # In float32 a slow release stops 1e-4 above its target.
     keeps_double = ("short_term", "long_term", "short", "long")
 
-    fc: Tensor
-    k: Tensor
-    pace: Tensor
-
     def __init__(
         self,
         accuracy: Accuracy = "exact",

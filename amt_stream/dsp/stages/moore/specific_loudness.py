@@ -123,12 +123,6 @@ class Moore2016SpecificLoudness(OfVariant):
     in_quantity, out_quantity = "dB", "sone/Cam"
     rounding: ClassVar = {"threshold_db": ROUNDING_DB}
 
-    erb_scale: Tensor
-    fc: Tensor
-    threshold_db: Tensor
-    G: Tensor
-    A: Tensor
-    Alpha: Tensor
     C: float | Tensor
 
     def __init__(
@@ -194,8 +188,6 @@ class ERBBands(Pointwise):
     out_time_dim = -2
     binding = ("f_min", "f_max", "erb_step")
 
-    fc_erb: Tensor
-
     def __init__(
         self,
         fs: float = 32000,
@@ -226,11 +218,6 @@ class SpecificLoudness(ERBBands):
 
     in_quantity, out_quantity = "dB", "sone/Cam"
 
-    ethrq_base: Tensor
-    ethrq_adjustment: Tensor
-    C: Tensor
-    alpha: Tensor
-    E0_offset: Tensor
     rounding: ClassVar = {"ethrq_base": ROUNDING_DB}
 
     def register_values(self, fc: np.ndarray) -> None:
