@@ -5,7 +5,7 @@ import hashlib
 import inspect
 import warnings
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -59,6 +59,10 @@ class Checkpointed(nn.Module):
 
     rounding: ClassVar[Mapping[str, float]] = {}
     """Absolute float32 rounding error of each constant for which SAME does not fit."""
+
+    if TYPE_CHECKING:  # a name that is registered, and set nowhere, is that of a tensor
+
+        def __getattr__(self, name: str) -> Tensor: ...
 
     def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)

@@ -101,7 +101,8 @@ class _Compound(Stage):
             super().add_module(name, stage)
         # The widest dtype, so that no stage loses precision.
         dtype = reduce(torch.promote_types, (stage.dtype for stage in stages.values()))
-        self._probe = self._probe.to(next(iter(stages.values())).device)
+        probe = self._probe.to(next(iter(stages.values())).device)
+        self.register_buffer("_probe", probe, persistent=False)
         self.to(dtype)
         self._names = tuple(stages)
         self.keeps_double = tuple(f"{n}/{key}" for n, s in stages.items() for key in s.keeps_double)

@@ -185,12 +185,6 @@ class Stage(Checkpointed):
     frames_stand_for_end: bool = False
     on_host: bool = False
 
-    _probe: Tensor
-
-    if TYPE_CHECKING:  # a name that is registered, and set nowhere, is that of a tensor
-
-        def __getattr__(self, name: str) -> Tensor: ...
-
     def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
         refuse_class(cls)

@@ -1,6 +1,7 @@
 """Readings of loudness since the start, as a part of the plans of programs without Python."""
 
 import math
+from collections import namedtuple
 from math import prod
 from typing import Any, ClassVar, NamedTuple
 
@@ -40,28 +41,19 @@ class Since(NamedTuple):
     edition: str = ""
 
 
-class Counting(NamedTuple):
-    """What kernels of readings count with.
+Counting = namedtuple(
+    "Counting",
+    "numbers width percents passed top counted rise exceeding values found more",
+)
+"""What kernels of readings count with.
 
-    numbers: frames from before the sound, then `rising` to `most` of `find_exceeded`
-    width, percents: as there
-    passed: state: number of frames, with those from before the sound
-    top: state: the maximum of each loudness
-    counted, rise, exceeding: state of each line, as in `find_exceeded`
-    values, found, more: memory: what is counted of a line, its percentiles, and as there
-    """
-
-    numbers: Any
-    width: Any
-    percents: Any
-    passed: Any
-    top: Any
-    counted: Any
-    rise: Any
-    exceeding: Any
-    values: Any
-    found: Any
-    more: Any
+numbers: frames from before the sound, then `rising` to `most` of `find_exceeded`
+width, percents: as there
+passed: state: number of frames, with those from before the sound
+top: state: the maximum of each loudness
+counted, rise, exceeding: state of each line, as in `find_exceeded`
+values, found, more: memory: what is counted of a line, its percentiles, and as there
+"""
 
 
 def readings_rows(rows: Any, tables: str = "") -> Any:

@@ -1,6 +1,6 @@
 """Loudness of the Moore family with its readings, as a plan for programs without Python."""
 
-from typing import Any, NamedTuple
+from collections import namedtuple
 
 import numpy as np
 import torch
@@ -32,23 +32,17 @@ HIGHEST = 120
 """The highest loudness level of the tables, in phon."""
 
 
-class MeteredMoore(NamedTuple):
-    """Loudness, and readings since the start.
+MeteredMoore = namedtuple(
+    "MeteredMoore",
+    "stl ltl stl_ears ltl_ears phon_now max_sone max_phon exceeded_phon",
+)
+"""Loudness, and readings since the start.
 
-    stl, ltl: (listener, frame)
-    stl_ears, ltl_ears: (listener, ear, frame)
-    phon_now, max_sone, max_phon: short-term and long-term (2, frame)
-    exceeded_phon: long-term level in `PERCENTS` of the time (listener, 7, frame)
-    """
-
-    stl: Any
-    ltl: Any
-    stl_ears: Any
-    ltl_ears: Any
-    phon_now: Any
-    max_sone: Any
-    max_phon: Any
-    exceeded_phon: Any
+stl, ltl: (listener, frame)
+stl_ears, ltl_ears: (listener, ear, frame)
+phon_now, max_sone, max_phon: short-term and long-term (2, frame)
+exceeded_phon: long-term level in `PERCENTS` of the time (listener, 7, frame)
+"""
 
 
 AT = readings_rows(component_loudness.AT, "log_sones phons")

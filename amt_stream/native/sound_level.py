@@ -1,7 +1,7 @@
 """Sound levels with their readings, as a plan for programs without Python."""
 
 import sys
-from typing import Any, NamedTuple
+from collections import namedtuple
 
 import numpy as np
 import torch
@@ -46,25 +46,17 @@ LEAST, MOST = round(-50 / WIDTH), round(200 / WIDTH)
 """Classes of levels: lower ones count as silence, higher ones as infinite."""
 
 
-class MeteredLevels(NamedTuple):
-    """The fields of `LevelFrames`, and levels in dB after each frame.
+MeteredLevels = namedtuple(
+    "MeteredLevels",
+    "mean_square last highest lowest impulse peak now measured lae exceeded",
+)
+"""The fields of `LevelFrames`, and levels in dB after each frame.
 
-    now: of the moment, `LEVELS` (..., 9, frame)
-    measured: since the start, `RUNNING` (..., reading, frame)
-    lae: (..., frame)
-    exceeded: A-weighted F in `PERCENTS` of the time (..., 7, frame)
-    """
-
-    mean_square: Any
-    last: Any
-    highest: Any
-    lowest: Any
-    impulse: Any
-    peak: Any
-    now: Any
-    measured: Any
-    lae: Any
-    exceeded: Any
+now: of the moment, `LEVELS` (..., 9, frame)
+measured: since the start, `RUNNING` (..., reading, frame)
+lae: (..., frame)
+exceeded: A-weighted F in `PERCENTS` of the time (..., 7, frame)
+"""
 
 
 AT = plan_rows(

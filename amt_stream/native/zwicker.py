@@ -1,6 +1,6 @@
 """Zwicker's loudness with its readings, as a plan for programs without Python."""
 
-from typing import Any, NamedTuple
+from collections import namedtuple
 
 import numpy as np
 
@@ -33,20 +33,16 @@ HIGHEST = 14
 """Louder than 2^14 sone, 180 phon, is infinite."""
 
 
-class MeteredZwicker(NamedTuple):
-    """Loudness, and readings since the start.
+MeteredZwicker = namedtuple(
+    "MeteredZwicker",
+    "n phon_now max_sone max_phon exceeded_phon exceeded_sone",
+)
+"""Loudness, and readings since the start.
 
-    n, phon_now: (channel, frame)
-    max_sone, max_phon: (channel, frame)
-    exceeded_phon, exceeded_sone: in `PERCENTS` of the time (channel, 7, frame)
-    """
-
-    n: Any
-    phon_now: Any
-    max_sone: Any
-    max_phon: Any
-    exceeded_phon: Any
-    exceeded_sone: Any
+n, phon_now: (channel, frame)
+max_sone, max_phon: (channel, frame)
+exceeded_phon, exceeded_sone: in `PERCENTS` of the time (channel, 7, frame)
+"""
 
 
 AT = readings_rows(zwicker_loudness.AT)

@@ -4,6 +4,7 @@ Time, lines and lags are contiguous. Two real signals share a complex transform.
 """
 
 import threading
+from collections import namedtuple
 from typing import NamedTuple
 
 import numpy as np
@@ -101,39 +102,27 @@ SINGLE_TURN, SINGLE_TWIST = turns(LONGEST, np.float32), twists(LONGEST, np.float
 """The same in single precision."""
 
 
-class Memory(NamedTuple):
-    """Memory for `tonal_and_noise`, of any content.
+Memory = namedtuple(
+    "Memory",
+    "first second single_first single_second halves padded energy centered power candidates "
+    "sums many three totals native",
+)
+"""Memory for `tonal_and_noise`, of any content.
 
-    first, second: of transforms (2, sample)
-    single_first, single_second: of those in single precision
-    halves: spectra of the two halves of a transform (2, 2, line)
-    padded: autocorrelation (band, lag)
-    energy: squares of a block, then products of energies (2, sample)
-    centered: mean autocorrelation of two targets, less its mean (2, lag)
-    power: of lines of their transform, in single precision (2, line)
-    candidates: lines of a target (line,)
-    sums: of the samples of a target in each lane (6, LANES)
-    many: highest powers in each lane, in single precision (1, LANES)
-    three: powers of neighboring lines (3,)
-    totals: energy of each band, and its inverse (2, band)
-    native: of each target, as `last` in `State` of `tonal_and_noise` (3, target)
-    """
-
-    first: Array
-    second: Array
-    single_first: Array
-    single_second: Array
-    halves: Array
-    padded: Array
-    energy: Array
-    centered: Array
-    power: Array
-    candidates: Array
-    sums: Array
-    many: Array
-    three: Array
-    totals: Array
-    native: Array
+first, second: of transforms (2, sample)
+single_first, single_second: of those in single precision
+halves: spectra of the two halves of a transform (2, 2, line)
+padded: autocorrelation (band, lag)
+energy: squares of a block, then products of energies (2, sample)
+centered: mean autocorrelation of two targets, less its mean (2, lag)
+power: of lines of their transform, in single precision (2, line)
+candidates: lines of a target (line,)
+sums: of the samples of a target in each lane (6, LANES)
+many: highest powers in each lane, in single precision (1, LANES)
+three: powers of neighboring lines (3,)
+totals: energy of each band, and its inverse (2, band)
+native: of each target, as `last` in `State` of `tonal_and_noise` (3, target)
+"""
 
 
 class _Own(threading.local):
