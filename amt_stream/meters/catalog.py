@@ -57,7 +57,7 @@ def _ecma(metric: str, model: str, words: str, clause: str, row_step_ms: int = 1
         outputs=_in_barks(f"ecma_specific_{metric}"),
         row_step_ms=row_step_ms,
         checks=f"amt_stream.offline.selftest.{name}",
-        pane=f"amt_monitor.panes.model_panes:{name}_pane",
+        pane="amt_monitor.panes.model_panes:metric_pane",
     )
 
 
@@ -179,7 +179,7 @@ SHIPPED = (
         },
         row_step_ms=100,
         checks="amt_stream.offline.selftest.daniel_weber",
-        pane="amt_monitor.panes.model_panes:daniel_weber_pane",
+        pane="amt_monitor.panes.model_panes:metric_pane",
     ),
     Entry(
         name="bs1770",
@@ -227,7 +227,7 @@ SHIPPED = (
         outputs={"tone_spectrum": Output("spectrum", "Pa^2", ("channel", "hz"))},
         row_step_ms=100,
         checks="amt_stream.offline.selftest.rating_level.tones",
-        pane="amt_monitor.panes.rating_pane:tonal_audibility_pane",
+        pane="amt_monitor.panes.rating_pane:RatingPane",
     ),
     Entry(
         name="impulses",
@@ -237,7 +237,7 @@ SHIPPED = (
         readings="amt_stream.meters.rows.models.rating:impulses_readings",
         row_step_ms=100,
         checks="amt_stream.offline.selftest.rating_level.impulses",
-        pane="amt_monitor.panes.rating_pane:impulses_pane",
+        pane="amt_monitor.panes.rating_pane:RatingPane",
     ),
     Entry(
         name="rating",
@@ -249,7 +249,7 @@ SHIPPED = (
         readings_take=("model",),
         row_step_ms=100,
         checks="amt_stream.offline.selftest.rating_level.rating",
-        pane="amt_monitor.panes.rating_pane:rating_pane",
+        pane="amt_monitor.panes.rating_pane:RatingPane",
         includes=("tonal_audibility", "impulses"),
     ),
     Entry(

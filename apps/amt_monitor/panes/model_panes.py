@@ -1,6 +1,6 @@
 """The panes of the shipped models."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -132,50 +132,32 @@ def ecma_pane(entry: Entry, names: Collection[str]) -> ReadingPane:
     return ReadingPane(entry, about, large, small, names, tiles=True)
 
 
-def ecma_loudness_pane(entry: Entry, names: Collection[str]) -> ReadingPane:
-    large = ["sone"], ["mean_sone"], ["max_sone"]
-    return _metric_pane(entry, names, f"{ECMA}, clause 8", large, ("n5", "n50"), ", both ears")
+EARS = ", both ears"
+METRICS: dict[str, tuple[str, str, str, str]] = {
+    "ecma_loudness": (f"{ECMA}, clause 8", "sone mean_sone max_sone", "n5 n50", EARS),
+    "ecma_tonality": (f"{ECMA}, clause 6", "tu,hz mean_tu max_tu", "t5", HIGHER),
+    "ecma_roughness": (f"{ECMA}, clause 7", "asper,hz r10_asper max_asper", "mean r50", EARS),
+    "ecma_fluctuation": (
+        f"{ECMA}, clause 9, provisional",
+        "vacil f10_vacil max_vacil",
+        "mean f50",
+        EARS,
+    ),
+    "daniel_weber": ("Daniel & Weber (1997)", "asper r10_asper max_asper", "mean r50", HIGHER),
+}
+"""Of each metric: its method, the ends of the names of its large readings, its other statistics,
+and how two channels become one number."""
 
 
-def ecma_tonality_pane(entry: Entry, names: Collection[str]) -> ReadingPane:
-    large = ["tu", "hz"], ["mean_tu"], ["max_tu"]
-    return _metric_pane(entry, names, f"{ECMA}, clause 6", large, ("t5",), HIGHER)
-
-
-def ecma_roughness_pane(entry: Entry, names: Collection[str]) -> ReadingPane:
-    large = ["asper", "hz"], ["r10_asper"], ["max_asper"]
-    return _metric_pane(entry, names, f"{ECMA}, clause 7", large, ("mean", "r50"), ", both ears")
-
-
-def ecma_fluctuation_pane(entry: Entry, names: Collection[str]) -> ReadingPane:
-    large = ["vacil"], ["f10_vacil"], ["max_vacil"]
-    method = f"{ECMA}, clause 9, provisional"
-    return _metric_pane(entry, names, method, large, ("mean", "f50"), ", both ears")
-
-
-def daniel_weber_pane(entry: Entry, names: Collection[str]) -> ReadingPane:
-    large = ["asper"], ["r10_asper"], ["max_asper"]
-    return _metric_pane(entry, names, "Daniel & Weber (1997)", large, ("mean", "r50"), HIGHER)
-
-
-def _metric_pane(
-    entry: Entry,
-    names: Collection[str],
-    method: str,
-    large: Sequence[Sequence[str]],
-    small: Sequence[str],
-    of_both: str,
-) -> ReadingPane:
-    """A metric with its statistics.
-
-    large: the ends of the names of large readings
-    small: other statistics
-    of_both: how two channels become one number
-    """
-    unit = large[0][0]
-    first = [[ReadingCell(f"{entry.name}_{end}") for end in cells] for cells in large]
-    then = [[ReadingCell(f"{entry.name}_{end}_{unit}")] for end in (*small, "left", "right")]
-    about = method
+def metric_pane(entry: Entry, names: Collection[str]) -> ReadingPane:
+    """A metric with its statistics."""
+    about, large, small, of_both = METRICS[entry.name]
+    ends = [cells.split(",") for cells in large.split()]
+    unit = ends[0][0]
+    first = [[ReadingCell(f"{entry.name}_{end}") for end in cells] for cells in ends]
+    then = [
+        [ReadingCell(f"{entry.name}_{end}_{unit}")] for end in (*small.split(), "left", "right")
+    ]
     if f"{entry.name}_left_{unit}" in names:
         about += of_both
     return ReadingPane(entry, about, first, then, names)

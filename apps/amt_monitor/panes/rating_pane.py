@@ -147,21 +147,31 @@ def _item(one: Impulse, why: Mapping[float, str]) -> QtWidgets.QTreeWidgetItem:
     return item
 
 
+CELLS = {
+    "tonal_audibility": (
+        "a spectrum each 3 s",
+        "tone_dl_db tone_hz",
+        "tone_mean_dl_db kt_db tone_n",
+    ),
+    "impulses": ("onsets each 20 ms", "ki_db impulse_max_p", "impulse_p impulse_ld_db"),
+    "rating": (
+        "LAeq with adjustments",
+        "rating_db",
+        "rating_laeq_db kt_db ki_db tone_hz impulse_n",
+    ),
+}
+"""Of each model: a word about it, its large readings, and small ones."""
+
+
 class RatingPane(ReadingPane):
     """Tones, impulses or both, of `TonalAudibility`, `Impulses` or `Rating`.
 
     The spectrum is that of the channel where the tone is more audible.
     """
 
-    def __init__(
-        self,
-        entry: Entry,
-        about: str,
-        names: Collection[str],
-        large: Sequence[str],
-        small: Sequence[str],
-    ) -> None:
-        groups, lines = ([[ReadingCell(name)] for name in some] for some in (large, small))
+    def __init__(self, entry: Entry, names: Collection[str]) -> None:
+        about, *cells = CELLS[entry.name]
+        groups, lines = ([[ReadingCell(name)] for name in some.split()] for some in cells)
         super().__init__(entry, about, groups, lines, names)
         self.plot = TonePlot() if "tone_hz" in names else None
         self.impulses = ImpulseList() if "impulse_p" in names else None
@@ -208,18 +218,3 @@ class RatingPane(ReadingPane):
         self._follower.clear()
         if self.plot is not None:
             self.plot.forget()
-
-
-def tonal_audibility_pane(entry: Entry, names: Collection[str]) -> RatingPane:
-    large, small = ("tone_dl_db", "tone_hz"), ("tone_mean_dl_db", "kt_db", "tone_n")
-    return RatingPane(entry, "a spectrum each 3 s", names, large, small)
-
-
-def impulses_pane(entry: Entry, names: Collection[str]) -> RatingPane:
-    large, small = ("ki_db", "impulse_max_p"), ("impulse_p", "impulse_ld_db")
-    return RatingPane(entry, "onsets each 20 ms", names, large, small)
-
-
-def rating_pane(entry: Entry, names: Collection[str]) -> RatingPane:
-    small = ("rating_laeq_db", "kt_db", "ki_db", "tone_hz", "impulse_n")
-    return RatingPane(entry, "LAeq with adjustments", names, ("rating_db",), small)
