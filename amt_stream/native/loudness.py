@@ -42,8 +42,7 @@ class Since(NamedTuple):
 
 
 Counting = namedtuple(
-    "Counting",
-    "numbers width percents passed top counted rise exceeding values found more",
+    "Counting", "numbers width percents passed top counted rise exceeding values found more"
 )
 """What kernels of readings count with.
 

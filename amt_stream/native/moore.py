@@ -33,8 +33,7 @@ HIGHEST = 120
 
 
 MeteredMoore = namedtuple(
-    "MeteredMoore",
-    "stl ltl stl_ears ltl_ears phon_now max_sone max_phon exceeded_phon",
+    "MeteredMoore", "stl ltl stl_ears ltl_ears phon_now max_sone max_phon exceeded_phon"
 )
 """Loudness, and readings since the start.
 

@@ -47,8 +47,7 @@ LEAST, MOST = round(-50 / WIDTH), round(200 / WIDTH)
 
 
 MeteredLevels = namedtuple(
-    "MeteredLevels",
-    "mean_square last highest lowest impulse peak now measured lae exceeded",
+    "MeteredLevels", "mean_square last highest lowest impulse peak now measured lae exceeded"
 )
 """The fields of `LevelFrames`, and levels in dB after each frame.
 

@@ -34,8 +34,7 @@ HIGHEST = 14
 
 
 MeteredZwicker = namedtuple(
-    "MeteredZwicker",
-    "n phon_now max_sone max_phon exceeded_phon exceeded_sone",
+    "MeteredZwicker", "n phon_now max_sone max_phon exceeded_phon exceeded_sone"
 )
 """Loudness, and readings since the start.
 

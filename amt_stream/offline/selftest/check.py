@@ -21,7 +21,7 @@ Build = Callable[..., Stage]
 class Trial:
     """A sound, and the readings to check after one run of a model on it.
 
-    options: arguments of the model, among them `fs`
+    options: arguments of the model, among them `fs`; by default 48 kHz
     columns: columns that the readings use, besides the usual ones
     directly: for what no source gives: calls functions of the model with it, and returns what the
         readings use
@@ -31,7 +31,7 @@ class Trial:
     model: str
     sound: Any
     readings: tuple[Requirement, ...]
-    options: JsonMap = field(default_factory=dict)
+    options: JsonMap = field(default_factory=lambda: {"fs": 48000})
     columns: tuple[str, ...] = ()
     directly: Callable[[Any, Any], Any] | None = None
     exceptions: Mapping[str, str] = field(default_factory=dict)

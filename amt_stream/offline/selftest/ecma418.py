@@ -50,7 +50,7 @@ def tones(
 ) -> Trial:
     """Tones without ramps, all at once; those of no duration last as long as the sound."""
     components = tuple(replace(tone, duration=tone.duration or duration, ramp=0.0) for tone in on)
-    return Trial(model, ComponentSound(words, duration, components, 1), readings, {"fs": 48000})
+    return Trial(model, ComponentSound(words, duration, components, 1), readings)
 
 
 def crowd(model: str, *readings: Requirement) -> Trial:

@@ -40,7 +40,6 @@ def _given(words: str, m: Any, value: float, source: str, level_db: Any = None) 
         "stipa",
         Matrix(words, np.asarray(m, np.float64), level_db),
         (reading,),
-        {"fs": 48000},
         directly=lambda _, given: sti(given.m, given.level_db)[0],
     )
 
@@ -94,7 +93,7 @@ def _tones(sound: ModulatedTones, m: NDArray[np.float64], source: str) -> Trial:
         Requirement("m at 2 kHz", read("m1_2000"), float(m[4, 0]), "", 0.005, source),
         Requirement("level", read("leq_500_db"), _levels(LEVEL_DB)[2], "dB", 0.1, "the sound"),
     )
-    return Trial("stipa", sound, readings, {"fs": 48000})
+    return Trial("stipa", sound, readings)
 
 
 def _reverberant(t60: float) -> NDArray[np.float64]:
