@@ -78,8 +78,6 @@ class LiveOptions(
 
 @dataclass(frozen=True)
 class MeterOptions(LiveOptions, CsvSettings):
-    """Options of `meter`."""
-
     terminal: bool = switch("--terminal", "show the meter in the terminal, not in a window")
     format: str | None = setting(
         "--format", "write rows to standard output instead of showing a meter", Choice(ROW_FORMATS)
@@ -98,8 +96,6 @@ class MonitorOptions(MeterOptions):
 
 @dataclass(frozen=True)
 class ServeOptions(LiveOptions):
-    """Options of `serve`."""
-
     format: str | None = "jsonl"
     fail_above: bool = False
     station: str | None = setting(
@@ -296,8 +292,6 @@ class StationOptions(ServeOptions):
 
 @dataclass(frozen=True)
 class RunOptions(Options):
-    """Options of `run`."""
-
     preset: str = setting(
         "NAME|PATH",
         "a preset with a table [run], which has options of `serve` by name, such as web = 8765",
@@ -313,8 +307,6 @@ class RunOptions(Options):
 
 @dataclass(frozen=True)
 class CalibrateOptions(InputSettings, CorrectionSettings, ListsDevices):
-    """Options of `calibrate`."""
-
     level: float = setting(
         "--level DB",
         "level of the calibrator's tone in dB SPL",

@@ -33,23 +33,17 @@ class RunNumber(Options):
 
 @dataclass(frozen=True)
 class ReplayOptions(RunNumber):
-    """Options of `replay`."""
-
     session: str = setting("SESSION", "the folder of a log with sound", default="")
 
 
 @dataclass(frozen=True)
 class MarkOptions(Options):
-    """Options of `mark`."""
-
     session: str = setting("LOG", "the folder of the log", default="")
     text: str = setting("TEXT", "what happened, such as 'door slams'", default="")
 
 
 @dataclass(frozen=True)
 class VerifyOptions(Options):
-    """Options of `verify`."""
-
     session: str = setting("SESSION", "the folder of the log", default="")
     head: str | None = setting(
         "--head HASH", "check that the session still has this hash, noted as its last one earlier"
@@ -81,8 +75,6 @@ class PartOptions(Options):
 
 @dataclass(frozen=True)
 class ReportOptions(PartOptions, RunNumber, ReportSettings):
-    """Options of `report`."""
-
     sessions: Sequence[str] = setting(
         "LOG",
         "the folder of a log, or a file of rows (.csv, .jsonl ...); several are compared in a "
@@ -119,8 +111,6 @@ class ReportOptions(PartOptions, RunNumber, ReportSettings):
 
 @dataclass(frozen=True)
 class CompareOptions(PartOptions, CalibrationSettings):
-    """Options of `compare`."""
-
     a: str = setting(
         "A", "a log, a file of rows (.csv, .jsonl, .parquet), or a file of sound", default=""
     )
@@ -166,8 +156,6 @@ PENALTY = Number(0, 30, "dB")
 
 @dataclass(frozen=True)
 class Bs4142Options(Options):
-    """Options of `bs4142`."""
-
     session: str = setting(
         "LOG", "the folder of a log, or a file of rows, of the sound", default=""
     )
@@ -197,8 +185,6 @@ class Bs4142Options(Options):
 
 @dataclass(frozen=True)
 class LdenOptions(Options):
-    """Options of `lden`."""
-
     paths: Sequence[str] = setting(
         "LOG",
         "the folder of a log, a folder of logs, or a file of rows, all from one place",

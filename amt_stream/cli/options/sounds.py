@@ -55,8 +55,6 @@ class AnalyzeOptions(
     LimitSettings,
     Options,
 ):
-    """Options of `analyze`."""
-
     files: Sequence[str] = setting(
         "FILE",
         "a sound file, a folder of them, or a pattern such as 'day/*.wav'",
@@ -176,8 +174,6 @@ class AnalyzeOptions(
 
 @dataclass(frozen=True)
 class MatchOptions(Options):
-    """Options of `match`."""
-
     files: Sequence[str] = setting(
         "FILE",
         "files of sound: the reference, then those that are made as loud",
@@ -212,8 +208,6 @@ class MatchOptions(Options):
 
 @dataclass(frozen=True)
 class ExplainOptions(Options):
-    """Options of `explain`."""
-
     file: str = setting("FILE", "a file of sound of 1 s or more", default="")
     channels: tuple[int, ...] | None = changed(
         InputSettings, "channels", about="one or two channels of the file: 1, or 1,2"
@@ -257,8 +251,6 @@ class ExplainOptions(Options):
 
 @dataclass(frozen=True)
 class SelftestOptions(Options):
-    """Options of `selftest`."""
-
     model: tuple[str, ...] | None = setting(
         "--model LIST",
         lambda: (
@@ -285,8 +277,6 @@ class SelftestOptions(Options):
 
 @dataclass(frozen=True)
 class ExportOptions(Options):
-    """Options of `export`."""
-
     what: str = setting(
         "STAGE|PRESET", "the name of a stage, or a preset with one model", default=""
     )
@@ -336,8 +326,6 @@ class ExportOptions(Options):
 
 @dataclass(frozen=True)
 class BenchOptions(Options):
-    """Options of `bench`."""
-
     model: tuple[str, ...] | None = setting(
         "--model LIST",
         lambda: f"time only some of {', '.join(catalog.names())}, separated by commas",

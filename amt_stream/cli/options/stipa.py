@@ -29,8 +29,6 @@ def parse_levels(text: str) -> list[float]:
 
 @dataclass(frozen=True)
 class StipaOptions(LiveInputSettings, CalibrationSettings, CorrectionSettings, ListsDevices):
-    """Options of `stipa`."""
-
     duration: float | None = changed(
         LiveInputSettings,
         "duration",
