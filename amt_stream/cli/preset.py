@@ -89,7 +89,6 @@ def needs_levels(args: LiveOptions | AnalyzeOptions) -> list[str]:
 
 
 def _asked(args: LiveOptions | AnalyzeOptions, limits: Sequence[Limit]) -> list[WantedColumn]:
-    """The columns that the options name."""
     found = asked_by_limits(limits)
     if isinstance(args, LiveOptions):
         found += asked_by_limits([one.limit for one in args.event if not one.is_alarm], "--event")

@@ -148,7 +148,6 @@ class Layout:
 
     @property
     def channels(self) -> int:
-        """The number of channels."""
         return len(self.positions)
 
     @property

@@ -116,7 +116,6 @@ class Run:
 
     @property
     def settled(self) -> bool:
-        """Whether all frames have settled."""
         sample: int = self.clock.sample(self.low)
         return sample >= self.start and sample - self.calm_from >= self.forget
 

@@ -55,7 +55,6 @@ class RunState:
             return self._closed
 
     def fail(self, error: BaseException) -> None:
-        """End with an error."""
         self.error = error
         self.ended.set()
 

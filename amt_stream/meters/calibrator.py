@@ -276,7 +276,6 @@ class CalibratorCheck:
 
     @property
     def verdict(self) -> ToneVerdict | None:
-        """The latest verdict."""
         return self._watch.verdict
 
     def push(self, samples: np.ndarray) -> MeasuredTone | None:

@@ -62,7 +62,6 @@ def _ecma(metric: str, model: str, words: str, clause: str, row_step_ms: int = 1
 
 
 def _bands(name: str, title: str, model: str, readings: str) -> Entry:
-    """Levels in bands."""
     return Entry(
         name=name,
         title=title,

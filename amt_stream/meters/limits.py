@@ -90,7 +90,6 @@ class Limit:
             )
 
     def _named(self) -> str:
-        """The default name."""
         stem = stem_and_unit(self.column)[0] or self.column
         side = "_below" if self.below else ""
         number = f"{self.threshold:g}".replace("-", "m").replace(".", "_").replace("+", "")

@@ -27,7 +27,6 @@ class WantedColumn(NamedTuple):
 
 
 def asked_by_limits(limits: Iterable[Limit], reason: str = "--limit") -> list[WantedColumn]:
-    """The columns of limits."""
     return [WantedColumn(limit.column, reason, limit.words) for limit in limits]
 
 

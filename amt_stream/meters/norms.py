@@ -14,12 +14,10 @@ KEYS = ("description", "source", "limits")
 
 
 def norms_folder() -> Path:
-    """The folder of the shipped norms."""
     return presets_folder() / "limits"
 
 
 def shipped_norms() -> list[str]:
-    """Names of the shipped norms."""
     return names_in(norms_folder())
 
 

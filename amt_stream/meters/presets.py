@@ -299,7 +299,6 @@ class Preset(EngineSettings):
 
 
 def shipped_presets() -> list[str]:
-    """Names of the shipped presets."""
     return names_in(presets_folder())
 
 

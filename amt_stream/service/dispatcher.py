@@ -75,7 +75,6 @@ class Dispatcher:
                 sent.result()
 
     def send(self, message: Message) -> None:
-        """Send a message to all transports."""
         for transport in self._transports:
             try:
                 transport.send(message)

@@ -114,7 +114,6 @@ class Thinned:
 
 
 def event_message(event: Event) -> Message:
-    """Make the message of an event."""
     (utc,) = python_values("utc", in_utc(np.array([event.utc])))
     content = {"kind": event.kind, "time_s": round(event.time_s, 6), "utc": utc}
     content |= {"sample": event.sample, "samples": event.samples, "text": event.text}

@@ -71,7 +71,6 @@ class Web(Unhindered):
 
     @property
     def address(self) -> str:
-        """The address of the page."""
         return f"http://{host_and_port(self._host, self.port)}/"
 
     async def open(self, wire: Wire) -> None:

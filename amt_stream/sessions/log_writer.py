@@ -174,7 +174,6 @@ class LogWriter:
                 self._waiting.add(item)
 
     def put_intervals(self, ended: Rows) -> None:
-        """Queue intervals."""
         with self.changed:
             self._waiting.intervals.append(ended)
 

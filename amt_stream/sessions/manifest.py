@@ -81,12 +81,10 @@ class Manifest:
         self._tell([run, *plan])
 
     def done(self, part: str, summary: Mapping[str, object]) -> None:
-        """Record a part as complete."""
         length = (self.folder / part).stat().st_size
         self._tell([{"part": part, "state": "done", "bytes": length, "summary": summary}])
 
     def failed(self, part: str, why: str) -> None:
-        """Record a part as failed."""
         self._tell([{"part": part, "state": "failed", "why": why}])
 
     def _open(self) -> None:

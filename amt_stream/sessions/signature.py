@@ -51,7 +51,6 @@ def signed(folder: Path, public_key: Path) -> tuple[str, str]:
 
 
 def _signed(head: str, utc: str) -> bytes:
-    """The signed bytes."""
     return f"amt_stream session\n{head}\n{utc}\n".encode()
 
 

@@ -80,7 +80,6 @@ class WavFile:
         self.file.sync()
 
     def finish(self) -> None:
-        """End the file."""
         self.file.close()
 
 

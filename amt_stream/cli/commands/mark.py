@@ -6,7 +6,6 @@ from amt_stream.sessions.marks import mark
 
 
 def run_mark(args: MarkOptions) -> int:
-    """Add the mark."""
     mark(args.session, args.text)
     say(f"marked: {args.text}")
     return 0

@@ -161,7 +161,6 @@ class _LiveResult:
         self._shown = True
 
     def end(self) -> None:
-        """End the line."""
         if self._shown:
             with contextlib.suppress(OSError):
                 print(file=sys.stderr)

@@ -53,7 +53,6 @@ class _TabulatedFilter(Stage):
         return np.linspace(0, self.fs / 2, GRID // 2 + 1)
 
     def _taps(self, gain: np.ndarray) -> np.ndarray:
-        """Taps for `gain` on the grid."""
         if self.phase_type == "linear":
             return linear_phase(gain, self.order + 1)
         # The logarithm needs a positive gain; -120 dB re the peak suffices.

@@ -48,7 +48,6 @@ class ChangeWatch:
                 self.changed.set()
 
     def close(self) -> None:
-        """Stop watching."""
         if self._process is None:
             return
         self._process.stdin.close()

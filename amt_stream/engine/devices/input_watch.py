@@ -103,7 +103,6 @@ class InputWatch:
         return "the sound server has suspended it" if suspended else ""
 
     def close(self) -> None:
-        """Stop watching."""
         self._watch.close()
         if self._mixer is not None:
             self._mixer.close()

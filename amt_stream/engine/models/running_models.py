@@ -112,7 +112,6 @@ class RunningModels:
     def _listeners(
         self, model: str, tell_gap: Callable[[str, int, int, int], None] | None
     ) -> list[Listener]:
-        """A listener for each microphone, for one model."""
         source = self._timeline.source
         if self.heard is not None:
             return [

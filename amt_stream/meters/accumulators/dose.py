@@ -34,7 +34,6 @@ class Dose(Resumable):
         return cls(*(int(name.part(part) or 0) for part in parts))
 
     def reset(self) -> None:
-        """Restart the dose."""
         self._taken_s = 0.0
 
     def add(

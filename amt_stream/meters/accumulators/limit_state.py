@@ -139,7 +139,6 @@ def _known(
     counts: bool,
     again: bool,
 ) -> int:
-    """The state of a known value."""
     _hear(rules, state, time_s)
     if not again:  # the end has no forecast of its own
         state[SOON] = 1.0 if until_s <= rules[AHEAD_S] else 0.0  # false for NaN

@@ -153,7 +153,6 @@ class _Folded(Resumable):
         self.depths, self.means, self.cells = np.zeros((BANDS, 2)), np.zeros(BANDS), 0
 
     def add(self, piece: _Piece) -> None:
-        """Add a piece."""
         depths, means, _ = _fitted(piece.sums, piece.products)
         self.depths = self.depths + piece.cells * depths
         self.means = self.means + piece.cells * means

@@ -57,7 +57,6 @@ FAULTS_OF = {text: fault for fault, text in reversed([*enumerate(FAULT_TEXTS)])}
 
 
 def column_type(name: str) -> str:
-    """The type of a column."""
     return KINDS.get(name, "O" if limit_in(name) else "float64")
 
 

@@ -41,7 +41,6 @@ class Heard:
         return math.nan if value is None else float(value)
 
     def row(self, time_s: float) -> int:
-        """The index of the row at this time."""
         return round(1000 * time_s / STEP_MS)
 
     def frame(self, time_s: float) -> int:

@@ -36,7 +36,6 @@ def ways_of(results: Iterable[Result]) -> list[str]:
 
 
 def by_value(results: Iterable[Result]) -> dict[Value, dict[str, Result]]:
-    """Results of each value, by way."""
     values: dict[Value, dict[str, Result]] = {}
     for one in results:
         values.setdefault((one.model, one.sound, one.reading), {})[one.way] = one
@@ -83,7 +82,6 @@ def row(values: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def widths(rows: Iterable[Sequence[str]]) -> list[int]:
-    """Widths of columns."""
     return [max(map(len, column)) for column in zip(*rows, strict=True)]
 
 

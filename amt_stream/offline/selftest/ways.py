@@ -62,12 +62,10 @@ class Recorded:
 
     @property
     def channels(self) -> int:
-        """The number of channels."""
         return self.samples.shape[1]
 
     @property
     def duration_s(self) -> float:
-        """The duration in seconds."""
         return len(self.samples) / self.fs
 
 
@@ -135,7 +133,6 @@ def _from_device(name: str, model: Stage, sound: Recorded) -> list[Frames]:
 
 
 def _live(name: str, model: Stage, source: Source, sound: Recorded) -> list[Frames]:
-    """The frames of an engine."""
     models, sink, calibration = {name: model}, _Collector(), sound.calibration
     with Engine(source, models, [sink], calibration=calibration, layout=sound.layout) as engine:
         if not engine.wait():

@@ -86,7 +86,6 @@ class Sensors:
         return dict.fromkeys(gone, "") | texts
 
     def is_one(self, topic: str) -> bool:
-        """Whether a topic is one of these."""
         begin, _, end = self.every.partition("+")
         return bool(begin) and topic.startswith(begin) and topic.endswith(end)
 

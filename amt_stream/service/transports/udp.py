@@ -41,7 +41,6 @@ class Udp(Unhindered):
             self._left_out.add()
 
     def encoded(self, message: Message) -> bytes:
-        """The payload of a message."""
         return message.text.encode() + b"\n"
 
     async def close(self) -> None:

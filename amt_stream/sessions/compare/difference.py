@@ -86,7 +86,6 @@ class IntervalPair:
         return None if a is None or b is None else b - a
 
     def to_dict(self) -> JsonDict:
-        """Data for JSON."""
         keys = ("time_s", "local", "end_s", "measured_s", "partial", *self.names)
         differences = {name: self.difference(name) for name in self.names}
         a, b = ({key: row[key] for key in keys} for row in (self.a, self.b))
@@ -293,7 +292,6 @@ class Comparison:
         return np.sqrt(squares)
 
     def to_dict(self) -> JsonDict:
-        """Data for JSON."""
         return {
             "a": self.a.name,
             "b": self.b.name,

@@ -79,6 +79,5 @@ class Difference:
         return louder if self.times is None else f"{louder}: B has {self.times:.2f} times the sone"
 
     def to_dict(self) -> JsonDict:
-        """Data for JSON."""
         keys = ("name", "unit", "a", "b", "difference", "uncertainty", "repeatability", "sure")
         return {key: getattr(self, key) for key in (*keys, "times")}

@@ -81,7 +81,6 @@ class SoundMemory:
 
     @property
     def first(self) -> int:
-        """The first sample in memory."""
         with self._lock:
             there = self._pieces or self._open
             return max(there[0].sample, self._end - self._most) if there else self._end

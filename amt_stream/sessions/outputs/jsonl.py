@@ -22,7 +22,6 @@ class JsonLinesWriter:
             self._write(row)
 
     def finish(self, summary: Mapping[str, object]) -> None:
-        """Write the summary."""
         self._write({"summary": summary})
 
     def _write(self, value: Mapping[str, object]) -> None:

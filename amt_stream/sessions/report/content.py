@@ -343,7 +343,6 @@ def _method(name: str) -> str:
 
 
 def settings(results: Results) -> Facts:
-    """The settings of the measurement."""
     found: Facts = []
     for model in results.header["models"]:
         given = [f"{key} {_word(value)}" for key, value in model.items() if key != "name" and value]
@@ -364,7 +363,6 @@ def _word(value: object) -> str:
 
 
 def program(results: Results) -> str:
-    """The program that measured."""
     header = results.header
     versions = results.settings.get("versions", {})
     on = f" on {versions['platform']}" if "platform" in versions else ""
@@ -383,7 +381,6 @@ class LimitLine:
 
 
 def limit_lines(results: Results, clock: Clock) -> list[LimitLine]:
-    """A line for each limit."""
     return [_limit_line(one, results.columns[one["column"]], clock) for one in results.limits]
 
 

@@ -195,7 +195,6 @@ class DayLevels:
     rated: bool = False
 
     def to_dict(self) -> JsonDict:
-        """Data for JSON."""
         symbol = self.hours.symbol
         periods = {name: [b, e % HOURS_OF_DAY] for name, (b, e) in self.hours.periods.items()}
         return {

@@ -36,7 +36,6 @@ class Penalties:
 
     @property
     def sum(self) -> float:
-        """All together."""
         return self.tonal + self.impulsive + self.intermittent + self.other
 
 
@@ -80,7 +79,6 @@ class Assessment:
         return next(found, LOW)
 
     def to_dict(self) -> JsonDict:
-        """As JSON."""
         names = ("ambient_db", "residual_db", "specific_db", "rating_db", "background_db")
         found: JsonDict = {name: round(getattr(self, name), 2) for name in names}
         found |= {f"{name}_penalty_db": db for name, db in vars(self.penalties).items()}

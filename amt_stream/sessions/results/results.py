@@ -212,7 +212,6 @@ class Results:
 
     @property
     def marks(self) -> list[Event]:
-        """Marks of the user."""
         return [event for event in self.events if event.kind == MARK]
 
     @property

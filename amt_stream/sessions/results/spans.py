@@ -82,7 +82,6 @@ class UncountedSpans:
         ]
 
     def paused_s(self, begin_s: float, end_s: float) -> float:
-        """Duration of pauses."""
         return sum(max(0.0, min(end_s, b) - max(begin_s, a)) for a, b in self.pauses)
 
     def counted_s(

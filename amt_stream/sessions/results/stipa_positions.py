@@ -112,7 +112,6 @@ class StiPosition:
         return f"calibrated: with masking by level and threshold of hearing{added}"
 
     def to_dict(self) -> JsonDict:
-        """All numbers."""
         value, mti = self.indices
         letter = None if self.no_signal else category(value)
         return {

@@ -114,8 +114,6 @@ class Log:
 
 
 class FileOfRows:
-    """A file of rows."""
-
     settings: JsonMap = MappingProxyType({})
     proof = None
     uncounted: Sequence[tuple[float, float]] = ()

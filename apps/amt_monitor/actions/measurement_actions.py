@@ -148,7 +148,6 @@ class MeasurementActions(QtCore.QObject):
         self.changed.emit()
 
     def _begin_late(self, log: "SessionLog", time_s: float) -> None:
-        """Begin a log in the middle of a measurement."""
         log.table.rows.begin(time_s)
         self._unlogged_s[log.path] = self.measurement.measured_s
 

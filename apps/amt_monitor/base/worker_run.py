@@ -29,7 +29,6 @@ class WorkerRun(QtCore.QObject):
         self._heard.connect(self._tell)
 
     def start(self, work: Callable[..., Any]) -> None:
-        """Run `work`, as a `Worker` does."""
         try:
             self.worker = Worker(work)
         except (OSError, NoInterpreter) as error:

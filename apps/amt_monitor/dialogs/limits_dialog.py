@@ -135,7 +135,6 @@ class LimitsDialog(QtWidgets.QDialog):
 
     @property
     def row(self) -> int | None:
-        """The selected limit."""
         rows = self.table.selectionModel().selectedRows()
         return rows[0].row() if rows else None
 

@@ -79,7 +79,6 @@ def pdf_of(page: str) -> bytes:
 
 
 def _draw(sheet: str, writer: Any, painter: Any) -> None:
-    """Draw one page."""
     area = QtCore.QRectF(writer.pageLayout().paintRectPixels(DOTS))
     area.moveTo(0, 0)
     for ours, theirs in _INSTEAD.items():

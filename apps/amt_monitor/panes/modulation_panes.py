@@ -59,8 +59,6 @@ class ModulationMapPane(Pane):
 
 
 class ColorScale(QtWidgets.QWidget):
-    """The color scale."""
-
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("color_scale")

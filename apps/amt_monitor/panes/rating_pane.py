@@ -112,7 +112,6 @@ class ImpulseList(QtWidgets.QTreeWidget):
         self._why = dict[float, str]()
 
     def show_impulses(self, impulses: Sequence[Impulse]) -> None:
-        """Show these impulses."""
         if impulses == self._shown or self.state() == self.State.EditingState:
             return
         self._shown = impulses

@@ -72,7 +72,6 @@ def _operator(like: Callable[..., object]) -> Callable[[F], F]:
 
 
 def kernel_named(name: str) -> Any:
-    """The Triton kernel of this name."""
     from amt_stream.dsp.functional.compiler import gpu_kernels, gpu_loudness_kernels
 
     return (vars(gpu_kernels) | vars(gpu_loudness_kernels))[name]

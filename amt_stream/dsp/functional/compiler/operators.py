@@ -160,7 +160,6 @@ def _layouts(f: Callable[..., Any]) -> tuple[list[Layout], Layout, Callable[...,
 
 
 def _parts(layout: Layout, value: Any) -> list[Any]:
-    """The single values of `value`."""
     if layout is None:
         return [value]
     return [one for part, v in zip(layout[1], value, strict=True) for one in _parts(part, v)]

@@ -188,7 +188,6 @@ def _loudness(prefix: str, of: str, phon: Unit, about: str, settle_s: float) -> 
 
 
 def _bound(prefix: str, of: str, loudness: Mapping[str, Quantity]) -> Quantity:
-    """A bound of one of these."""
     base, _, which = of.partition("_")
     main, bound = loudness[base], BOUNDS[which]
     about = f"The {bound} that follows from the uncertainty of the level (k = 2)."

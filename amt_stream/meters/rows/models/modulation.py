@@ -35,7 +35,6 @@ class Strongest(NamedTuple):
 
     @property
     def ear(self) -> str:
-        """Its ears as text."""
         return "both ears" if len(self.ears) > 1 else f"{SIDES[self.ears[0]]} ear"
 
     def __str__(self) -> str:

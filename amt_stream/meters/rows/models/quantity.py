@@ -101,7 +101,6 @@ class Quantity:
         return 0.0 if self.rule is None else self.rule.rise_s
 
     def name(self, kind: str, **parts: object) -> str:
-        """The name of a column."""
         return self._form(kind).write(**parts)
 
     def read(self, name: str) -> tuple[str, dict[str, str]] | None:

@@ -280,17 +280,14 @@ class RatingReadings(ChannelReadings):
 
 
 def tonal_audibility_readings(channels: int, model: Any = None) -> RatingReadings:
-    """Of `TonalAudibility`."""
     headlines = ("tone_mean_dl", "kt")
     return RatingReadings("tonal_audibility", channels, TONES, headlines, model)
 
 
 def impulses_readings(channels: int) -> RatingReadings:
-    """Of `Impulses`."""
     return RatingReadings("impulses", channels, IMPULSES, ("impulse_max_p", "ki"))
 
 
 def rating_readings(channels: int, model: Any = None) -> RatingReadings:
-    """Of `Rating`."""
     headlines = ("rating", "laeq", "kt", "ki")
     return RatingReadings("rating", channels, TONES | IMPULSES | LEVELS, headlines, model)
