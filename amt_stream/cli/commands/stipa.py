@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from amt_stream.cli.ending import ending
 from amt_stream.cli.files import not_to_write
@@ -18,7 +17,9 @@ from amt_stream.cli.watch import Watch, heard_s
 from amt_stream.core.safe_text import plain
 from amt_stream.core.words import counted
 from amt_stream.dsp.stipa_signal import CELL_S, FS, OCTAVES, PERIOD_S
+from amt_stream.engine.devices.player import Player
 from amt_stream.meters.accumulators.stipa import SETTLE_S, StiResult
+from amt_stream.sessions.results.stipa_positions import StiPosition
 from amt_stream.views.stipa import (
     BEGIN_S,
     MODEL,
@@ -30,10 +31,6 @@ from amt_stream.views.stipa import (
     progress_text,
     write_signal,
 )
-
-if TYPE_CHECKING:
-    from amt_stream.engine.devices.player import Player
-    from amt_stream.sessions.results.stipa_positions import StiPosition
 
 TURN_S = 0.2
 LATE_S = 1.0
@@ -84,7 +81,7 @@ def _playing(args: StipaOptions) -> "Iterator[Player]":
 
 
 def _measured(
-    args: StipaOptions, source: str, seconds: float | None, player: "Player | None" = None
+    args: StipaOptions, source: str, seconds: float | None, player: Player | None = None
 ) -> StiMeasurement:
     """Measure for so many seconds, or to the end of a file."""
     from amt_stream.cli.compiling import say_when_compiling
@@ -173,7 +170,7 @@ def _measure_noise(args: StipaOptions, source: str) -> int:
     return 0
 
 
-def _report(args: StipaOptions, one: "StiPosition") -> int:
+def _report(args: StipaOptions, one: StiPosition) -> int:
     """Print the result, and save it."""
     from amt_stream.cli.commands.report import page_target, write_page
     from amt_stream.sessions.report.stipa import stipa_page
@@ -193,7 +190,7 @@ def _report(args: StipaOptions, one: "StiPosition") -> int:
     return 1 if one.reasons else 0
 
 
-def _lines(one: "StiPosition") -> list[str]:
+def _lines(one: StiPosition) -> list[str]:
     """The result as text."""
     rows: list[tuple[str, ...]] = [("Hz", "m1", "m2", "MTI", "dB SPL" if one.calibrated else "dB")]
     rows += [(str(hz), *texts) for hz, texts in zip(OCTAVES, one.octaves, strict=True)]

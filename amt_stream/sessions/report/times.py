@@ -5,15 +5,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from amt_stream.core.clock import DAY_S
+from amt_stream.sessions.results import Results
 from amt_stream.sessions.results.sound_clock import SoundClock
-
-if TYPE_CHECKING:
-    from amt_stream.sessions.results import Results
 
 STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200)
 
@@ -36,7 +33,7 @@ class Clock:
     end_s: float = 0.0
 
     @classmethod
-    def of(cls, results: "Results", zone: tzinfo | None = None) -> "Clock":
+    def of(cls, results: Results, zone: tzinfo | None = None) -> "Clock":
         """The clock of a measurement, in its own zone unless another one is given."""
         return cls(results.clock, zone or results.zone, results.duration_s)
 

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pyqtgraph.Qt import QtCore, QtWidgets
 
@@ -22,12 +21,10 @@ from amt_monitor.plot.level_bar import LevelBar, LevelBarScale
 from amt_stream.core.errors import Refusal
 from amt_stream.core.safe_text import plain
 from amt_stream.engine.devices.microphone import MicrophoneSource
+from amt_stream.engine.inputs.calibrator_source import ToneReading
 from amt_stream.meters.calibration import LARGEST_UNCERTAINTY_DB, LONGEST_VALID_DAYS, Calibration
 from amt_stream.meters.calibrator import QUIET_DBFS, STABLE_DB, STABLE_S, ToneVerdict
 from amt_stream.meters.correction import CorrectionError, read_correction
-
-if TYPE_CHECKING:
-    from amt_stream.engine.inputs.calibrator_source import ToneReading
 
 MOST_CHANNELS = 8
 LEVELS = 94.0, 104.0, 114.0
@@ -103,7 +100,7 @@ class MicrophonePage(WizardPage):
     def isComplete(self) -> bool:
         return bool(self.draft.identity) and not self.problem.text()
 
-    def show_heard(self, heard: "ToneReading") -> None:
+    def show_heard(self, heard: ToneReading) -> None:
         listener = self._run.listener
         source = None if listener is None else listener.source
         if source is not None and not self.bars:
@@ -252,7 +249,7 @@ class TonePage(WizardPage):
             self.draft.tone = None
         return self.isComplete()
 
-    def show_heard(self, heard: "ToneReading") -> None:
+    def show_heard(self, heard: ToneReading) -> None:
         self.refuse(heard.words if heard.state in ("ended", "lost") else "")
         verdict = heard.verdict if heard.state == "listening" else None
         self._show(verdict)

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from pyqtgraph.Qt import QtCore, QtWidgets
 
@@ -11,9 +10,7 @@ from amt_monitor.base.theme import set_font
 from amt_monitor.base.widgets import plain_label, set_up_spin
 from amt_monitor.dialogs.calibration_run import CalibrationRun, Draft
 from amt_stream.core.safe_text import plain
-
-if TYPE_CHECKING:
-    from amt_stream.engine.inputs.calibrator_source import ToneReading
+from amt_stream.engine.inputs.calibrator_source import ToneReading
 
 
 class WizardPage(QtWidgets.QWizardPage):
@@ -33,7 +30,7 @@ class WizardPage(QtWidgets.QWizardPage):
     def draft(self) -> Draft:
         return self._run.draft
 
-    def show_heard(self, heard: "ToneReading") -> None:
+    def show_heard(self, heard: ToneReading) -> None:
         """Show the tone reading, ten times a second."""
 
     def refuse(self, sentence: str) -> None:

@@ -1,7 +1,6 @@
 """A pane of readings that the user has chosen, of all models."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
@@ -12,6 +11,7 @@ from amt_stream.core.safe_text import plain
 from amt_stream.meters.rows.captions import caption_of
 from amt_stream.meters.state_signs import is_away
 from amt_stream.views.reading_cell import ReadingCell
+from amt_stream.views.view_state import ViewState
 
 NAME = QtCore.Qt.ItemDataRole.UserRole
 
@@ -98,9 +98,6 @@ def _item(name: str, taken: bool) -> QtWidgets.QListWidgetItem:
     return item
 
 
-if TYPE_CHECKING:
-    from amt_stream.views.view_state import ViewState
-
 LARGE = 3
 """So many numbers are large; the others stand in the table."""
 
@@ -139,7 +136,7 @@ class ChosenReadingsPane(Pane):
         self._keep(self._chosen)
         self._fill()
 
-    def read(self, view: "ViewState") -> None:
+    def read(self, view: ViewState) -> None:
         readings = view.readings
         models = readings.models if readings is not None else ()
         there = {name: one for one in models for name in (readings.of(one) if readings else ())}
@@ -151,7 +148,7 @@ class ChosenReadingsPane(Pane):
             [view.measured_by(self._model_of[name], name) for name in self.grid.counted]
         )
 
-    def show_status(self, view: "ViewState") -> None:
+    def show_status(self, view: ViewState) -> None:
         super().show_status(view)
         status = {
             name: view.number_status(name, self._model_of[name]) for name in self._shown or ()

@@ -1,7 +1,7 @@
 """The distribution of a level, and its exceedance curve."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from pyqtgraph.Qt import QtWidgets
@@ -26,9 +26,7 @@ from amt_stream.meters.names import NameForm
 from amt_stream.meters.rows.captions import row_text
 from amt_stream.views.distribution import Distribution
 from amt_stream.views.reading_history import ReadingHistory
-
-if TYPE_CHECKING:
-    from amt_stream.views.view_state import ViewState
+from amt_stream.views.view_state import ViewState
 
 PERCENTS = tuple((float(v), f"{v} %") for v in range(0, 101, 20))
 LEAST_CLASSES = 20
@@ -71,7 +69,7 @@ class DistributionPane(Pane):
     def name(self) -> str:
         return self.column.currentData() or ""
 
-    def read(self, view: "ViewState") -> None:
+    def read(self, view: ViewState) -> None:
         self.follow(view.events, view.values)
 
     def follow(self, events: Sequence[Event], found: Mapping[str, Any]) -> None:

@@ -1,7 +1,5 @@
 """The loudness in each ear, and how much the other ear inhibits it."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from pyqtgraph.Qt import QtWidgets
 
@@ -10,9 +8,7 @@ from amt_monitor.panes.spectrum_pane import CAM_HIGH, CAM_LOW
 from amt_monitor.plot.history_traces import ticks_of, top_of
 from amt_monitor.plot.level_bar import LevelBar, LevelBarScale
 from amt_stream.meters.rows.words import NO_READING
-
-if TYPE_CHECKING:
-    from amt_stream.views.view_state import ViewState
+from amt_stream.views.view_state import ViewState
 
 QUIETEST_SONE = 0.01
 
@@ -37,7 +33,7 @@ class EarsPane(Pane):
         self.sum.setObjectName("ears_sum")
         self.body.addWidget(self.sum)
 
-    def move(self, view: "ViewState") -> None:
+    def move(self, view: ViewState) -> None:
         ears = ears_in(view)
         if ears is None:
             return
@@ -46,7 +42,7 @@ class EarsPane(Pane):
         for bar, loudness, alone in zip(self.bars, *levels, strict=True):
             bar.set_level(float(loudness), float(alone))
 
-    def read(self, view: "ViewState") -> None:
+    def read(self, view: ViewState) -> None:
         ears = ears_in(view)
         if ears is None:
             return
@@ -75,7 +71,7 @@ def inhibited_text(together: float, alone: float) -> str:
     return f"{100 * (1 - together / alone):.0f} % inhibited"
 
 
-def ears_in(view: "ViewState") -> np.ndarray | None:
+def ears_in(view: ViewState) -> np.ndarray | None:
     """Short-term loudness in sone (2, ear): with the other ear, and alone."""
     for frames in view.frames.values():
         values = frames.values

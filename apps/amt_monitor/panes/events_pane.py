@@ -2,7 +2,6 @@
 
 import math
 import time
-from typing import TYPE_CHECKING
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
@@ -11,9 +10,7 @@ from amt_monitor.panes.pane import Pane
 from amt_stream.core.safe_text import plain
 from amt_stream.core.words import counted, elapsed_text
 from amt_stream.meters.frames import Event
-
-if TYPE_CHECKING:
-    from amt_stream.views.view_state import ViewState
+from amt_stream.views.view_state import ViewState
 
 WORDS = {
     "mark": "Marker",
@@ -83,7 +80,7 @@ class EventsPane(Pane):
         self._events: tuple[Event, ...] = ()
         self._show()
 
-    def read(self, view: "ViewState") -> None:
+    def read(self, view: ViewState) -> None:
         events = view.events
         if events != self._events:
             self._events = events

@@ -1,7 +1,5 @@
 """Details of the state of the measurement."""
 
-from typing import TYPE_CHECKING
-
 from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor.base.theme import set_font
@@ -9,9 +7,7 @@ from amt_monitor.base.widgets import plain_label
 from amt_monitor.panes.pane import Pane
 from amt_stream.views.health_text import HealthLine, health_lines
 from amt_stream.views.log_status import LogStatus, log_in
-
-if TYPE_CHECKING:
-    from amt_stream.views.view_state import ViewState
+from amt_stream.views.view_state import ViewState
 
 
 class HealthPane(Pane):
@@ -38,7 +34,7 @@ class HealthPane(Pane):
         self._labels: list[tuple[QtWidgets.QLabel, QtWidgets.QLabel]] = []
         self._log = LogStatus()
 
-    def read(self, view: "ViewState") -> None:
+    def read(self, view: ViewState) -> None:
         lines = health_lines(view.engine)
         log = log_in(view.engine)
         words = self._log.words(log)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyqtgraph.Qt import QtGui, QtWidgets
 
@@ -20,9 +20,7 @@ from amt_stream.meters.state_signs import is_away
 from amt_stream.views.history_words import moment_words, newest_words, states_legend
 from amt_stream.views.reading_history import ReadingHistory
 from amt_stream.views.settling_words import SETTLING
-
-if TYPE_CHECKING:
-    from amt_stream.views.view_state import ViewState
+from amt_stream.views.view_state import ViewState
 
 SPANS = {"1 min": 60.0, "5 min": 300.0, "15 min": 900.0, "1 h": 3600.0, "8 h": 28800.0}
 
@@ -114,7 +112,7 @@ class HistoryPane(Pane):
         for part in rows:
             self.history.add(part)
 
-    def read(self, view: "ViewState") -> None:
+    def read(self, view: ViewState) -> None:
         self.layers.events = view.events
         self._values = view.values
         if view.readings is not None:
@@ -125,7 +123,7 @@ class HistoryPane(Pane):
                 self._maxima = maxima_of(self.history.columns, offered)
         self.draw()
 
-    def show_status(self, view: "ViewState") -> None:
+    def show_status(self, view: ViewState) -> None:
         super().show_status(view)
         self.show_uncalibrated(view.reading_status().uncalibrated)
         self._settling = {name: view.number_status(name).settling for name in self.chosen}
@@ -138,7 +136,7 @@ class HistoryPane(Pane):
         self.plot.show_until(None)
         self.layers.scale.reset()
 
-    def change_limits(self, view: "ViewState") -> None:
+    def change_limits(self, view: ViewState) -> None:
         assert view.readings is not None
         self.history.extend(view.readings.rows.columns)
         limited = [limit.column for limit in view.readings.limits]

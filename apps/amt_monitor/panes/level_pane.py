@@ -1,7 +1,5 @@
 """The input level at each ear, as vertical meters."""
 
-from typing import TYPE_CHECKING
-
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.base.theme import axis_size, hatching, set_font, theme
@@ -10,9 +8,7 @@ from amt_stream.meters.frames import Fault
 from amt_stream.meters.rows.limit_words import silence
 from amt_stream.meters.state_signs import is_away
 from amt_stream.views.level_ballistics import SILENCE_DB, LevelBallistics
-
-if TYPE_CHECKING:
-    from amt_stream.views.view_state import ViewState
+from amt_stream.views.view_state import ViewState
 
 LOW, HIGH, TICK = 20.0, 130.0, 10
 """Of the scale, in dB SPL."""
@@ -190,7 +186,7 @@ class LevelPane(Pane):
         self.meters = LevelMeters()
         self.body.addWidget(self.meters, 1)
 
-    def move(self, view: "ViewState") -> None:
+    def move(self, view: ViewState) -> None:
         heard = view.heard
         if heard is None or self.meters.resting:
             return
@@ -201,7 +197,7 @@ class LevelPane(Pane):
         self.meters.uncalibrated = not heard.calibrated
         self.meters.refresh(texts=False)
 
-    def read(self, view: "ViewState") -> None:
+    def read(self, view: ViewState) -> None:
         each, heard = view.engine.calibration, view.engine.heard
         if heard is not None and view.heard is not None and len(each) == len(heard.channels):
             each = tuple(each[place] for place in heard.places_of(view.heard.model))
@@ -217,7 +213,7 @@ class LevelPane(Pane):
     def texts(self) -> tuple[str, ...]:
         return tuple(ear.text for ear in self.meters.ears)
 
-    def show_status(self, view: "ViewState") -> None:
+    def show_status(self, view: ViewState) -> None:
         super().show_status(view)
         uncalibrated = view.heard is not None and not view.heard.calibrated
         self.about.setText("dB, uncalibrated" if uncalibrated else "dB SPL")

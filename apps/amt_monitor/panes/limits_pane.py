@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
@@ -13,9 +12,7 @@ from amt_stream.core.safe_text import plain
 from amt_stream.meters.limits import Limit
 from amt_stream.meters.rows.captions import caption_of
 from amt_stream.meters.rows.limit_words import forecast_words, state_of, state_words, value_words
-
-if TYPE_CHECKING:
-    from amt_stream.views.view_state import ViewState
+from amt_stream.views.view_state import ViewState
 
 SHAPES = {"green": "circle", "amber": "triangle", "red": "square"}
 """Shapes show the state without color."""
@@ -86,7 +83,7 @@ class LimitsPane(Pane):
         self.words: list[tuple[QtWidgets.QLabel, QtWidgets.QLabel]] = []
         self._show(limits)
 
-    def change_limits(self, view: "ViewState") -> None:
+    def change_limits(self, view: ViewState) -> None:
         assert view.readings is not None
         self._box.hide()
         self._box.deleteLater()
@@ -141,7 +138,7 @@ class LimitsPane(Pane):
             self.body.addWidget(self.add, 0, QtCore.Qt.AlignmentFlag.AlignLeft)
             self.body.addStretch(1)
 
-    def show_status(self, view: "ViewState") -> None:
+    def show_status(self, view: ViewState) -> None:
         super().show_status(view)
         values, held = view.values, view.held
         for limit, light, (state, words) in zip(self._limits, self.lights, self.words, strict=True):

@@ -1,6 +1,6 @@
 """Modulation spectra of both ears, and the strongest modulation."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from pyqtgraph.Qt import QtGui, QtWidgets
@@ -18,6 +18,7 @@ from amt_monitor.plot.image_layers import FrameLayer, ImageLayer
 from amt_monitor.plot.plot import Plot, PlotAxis
 from amt_stream.meters.names import SIDES
 from amt_stream.meters.rows import NO_READING, RANGE_DB, Strongest, below_db, hz_text, strongest
+from amt_stream.views.view_state import ViewState
 
 HZ_TICKS = (100, 200, 500, 1000, 2000, 5000, 10000)
 SCALE_TICKS = range(-int(RANGE_DB), 1, 10)
@@ -76,10 +77,6 @@ class ColorScale(QtWidgets.QWidget):
         self.setFixedWidth(92)
 
 
-if TYPE_CHECKING:
-    from amt_stream.views.view_state import ViewState
-
-
 LONGEST = "88.8 Hz in 18888 Hz"
 MARGINS = 20
 
@@ -115,11 +112,11 @@ class StrongestModulationPane(Pane):
         self.where.setText(cell.where)
         self.below.setText(f"modulation frequency in auditory band, {cell.ear}")
 
-    def read(self, view: "ViewState") -> None:
+    def read(self, view: ViewState) -> None:
         model: Any = view.engine.model
         self.show_cell(strongest(view.newest.values.rms[:, -1], *_bands(model)))
 
-    def show_status(self, view: "ViewState") -> None:
+    def show_status(self, view: ViewState) -> None:
         super().show_status(view)
         status = view.reading_status()
         self.doubt(status.grey, status.uncalibrated)
@@ -144,7 +141,7 @@ class ModulationMapsPane(Pane):
         self.body.addLayout(beside, 1)
         self._named: Any = None
 
-    def move(self, view: "ViewState") -> None:
+    def move(self, view: ViewState) -> None:
         model: Any = view.engine.model
         fc, mfc = _bands(model)
         if self._named is not model:

@@ -3,17 +3,15 @@
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from amt_monitor.panes.reading_pane import ReadingPane
 from amt_stream.meters import catalog
 from amt_stream.meters.limits import Limit
 from amt_stream.meters.rows.captions import caption_of
 from amt_stream.meters.rows.limited import columns_of
+from amt_stream.sessions.outputs import FollowedReadings
 from amt_stream.views.reading_cell import ReadingCell
-
-if TYPE_CHECKING:
-    from amt_stream.sessions.outputs import FollowedReadings
 
 NAME, TITLE, MODEL = "venue", "Venue", "spl"
 LOW = "lceq_minus_laeq_db"
@@ -23,7 +21,7 @@ SHORT_S = 120.0
 """Less time than this is shown with tenths of a minute."""
 
 
-def venue_limit(readings: "FollowedReadings | None") -> Limit | None:
+def venue_limit(readings: FollowedReadings | None) -> Limit | None:
     """The limit that a venue watches: the first one with forecasts; None if it is no venue."""
     names = [] if readings is None else [column.name for column in readings.rows.columns]
     if readings is None or LOW not in names:
@@ -41,7 +39,7 @@ class VenuePane(ReadingPane):
     limit: with forecasts
     """
 
-    def __init__(self, readings: "FollowedReadings", limit: Limit) -> None:
+    def __init__(self, readings: FollowedReadings, limit: Limit) -> None:
         columns = {column.name: column for column in readings.rows.columns}
         level, self._allowed, self._until = columns_of([limit])
         self._longest_s = columns[level].window_s

@@ -2,19 +2,16 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from amt_monitor.base.theme import Role
 from amt_monitor.plot.plot import PlotAxis
-from amt_stream.meters.rows import column_named
+from amt_stream.meters.rows import Column, column_named
 from amt_stream.meters.rows.captions import caption_of
 from amt_stream.meters.rows.column import LONG_TERM
-
-if TYPE_CHECKING:
-    from amt_stream.meters.rows import Column
 
 MOST = 4
 """The most curves in one plot: more colors could not be distinguished."""
@@ -80,7 +77,7 @@ def unit_of(name: str) -> str:
     return caption_of(name).unit
 
 
-def first_of(columns: "Sequence[Column]", limited: Iterable[str] = ()) -> list[str]:
+def first_of(columns: Sequence[Column], limited: Iterable[str] = ()) -> list[str]:
     """The default choice: the readings of limits, and the usual ones of the unit of the first."""
     names = [column.name for column in columns]
     usual = [name for name in FIRST if name in names] or names[:1]

@@ -1,6 +1,6 @@
 """The main window: commands, panes and the state of one measurement."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
@@ -35,12 +35,10 @@ from amt_monitor.window.update_pacer import TimedUpdate, UpdatePacer
 from amt_monitor.window.wall import Wall
 from amt_monitor.window.wall_view import WallView
 from amt_monitor.window.window_place import WindowPlace
+from amt_stream.meters.presets import Preset
 from amt_stream.views.log_status import log_in
 from amt_stream.views.measurement_control import MakeEngine, MeasurementControl
 from amt_stream.views.status_text import title_text
-
-if TYPE_CHECKING:
-    from amt_stream.meters.presets import Preset
 
 SEEN_MS, HIDDEN_MS = (33, 200, 400, 2000), (250, 1000, 1000, 2000)
 """Between two updates of curves, numbers, state and stored layout, seen and hidden."""
@@ -206,7 +204,7 @@ class MainWindow(QtWidgets.QMainWindow):
         )
         self.menus.recent.chosen.connect(self.targets.files.open_path)
 
-    def _preset(self) -> "Preset | None":
+    def _preset(self) -> Preset | None:
         engine = self.measurement.engine
         if engine is None or self._preset_of is None:
             return None

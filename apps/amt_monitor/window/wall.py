@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from pyqtgraph.Qt import QtWidgets
 
@@ -13,9 +12,7 @@ from amt_monitor.window.state_view import StateView
 from amt_monitor.window.wall_view import MOST, WallView
 from amt_stream.core.safe_text import plain
 from amt_stream.meters.rows.captions import caption_of
-
-if TYPE_CHECKING:
-    from amt_stream.views.view_state import ViewState
+from amt_stream.views.view_state import ViewState
 
 NUMBERS = "wall"
 """The settings' key for the chosen readings."""
@@ -88,7 +85,7 @@ class Wall:
             self.choose(chosen)
 
 
-def wall_numbers(view: "ViewState", wanted: Sequence[str]) -> list[str]:
+def wall_numbers(view: ViewState, wanted: Sequence[str]) -> list[str]:
     if view.readings is None:
         return []
     there = [name for model in view.readings.models for name in view.readings.of(model)]

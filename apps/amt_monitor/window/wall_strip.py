@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +19,7 @@ from amt_monitor.plot.time_plot import STEPS_S, ago
 from amt_monitor.plot.time_span_layer import paint_missing
 from amt_stream.meters.limits import Limit
 from amt_stream.views.history_pyramid import FACTOR
-from amt_stream.views.reading_history import missing_in
-
-if TYPE_CHECKING:
-    from amt_stream.views.reading_history import ReadingHistory
+from amt_stream.views.reading_history import ReadingHistory, missing_in
 
 SHORTEST_S, LONGEST_S = 10.0, 900.0
 """Seconds that the strip covers at least and at most: all of the measurement in between."""
@@ -57,7 +54,7 @@ class LastMinutes(QtWidgets.QWidget):
         self._lost_at = (self._lost_at or time.monotonic()) if lost else None
 
     def show_rows(
-        self, history: "ReadingHistory | None", first: str, limits: Sequence[Limit]
+        self, history: ReadingHistory | None, first: str, limits: Sequence[Limit]
     ) -> None:
         """Show the reading of a limit: that of the first number, if it has one."""
         stored = [] if history is None else [one.name for one in history.columns]

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
@@ -33,10 +32,8 @@ from amt_stream.meters.rows.limit_words import (
     worst,
 )
 from amt_stream.meters.state_signs import is_away
-
-if TYPE_CHECKING:
-    from amt_stream.views.reading_history import ReadingHistory
-    from amt_stream.views.view_state import ViewState
+from amt_stream.views.reading_history import ReadingHistory
+from amt_stream.views.view_state import ViewState
 
 MOST = 3
 """Numbers at most."""
@@ -143,7 +140,7 @@ class WallView(QtWidgets.QWidget):
         self.message.setText("" if banner else plain(message))
         self.message.setVisible(bool(self.message.text()))
 
-    def read(self, view: "ViewState", history: "ReadingHistory | None") -> None:
+    def read(self, view: ViewState, history: ReadingHistory | None) -> None:
         self.source.setText(plain(view.engine.source.name))
         self.time.setText(datetime.now().strftime("%H:%M:%S"))
         models = {name: view.model_of(name) for name in self.numbers}
@@ -164,7 +161,7 @@ class WallView(QtWidgets.QWidget):
         self.strip.show_rows(history, next(iter(self.numbers), ""), limits)
         self._fit()
 
-    def _show_limit(self, view: "ViewState") -> None:
+    def _show_limit(self, view: ViewState) -> None:
         limits = view.readings.limits if view.readings is not None else ()
         values, held = view.values, view.held
         of = worst(limits, values, held)
