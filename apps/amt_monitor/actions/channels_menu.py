@@ -29,8 +29,7 @@ class ChannelsMenu(QtWidgets.QMenu):
     def __init__(
         self, measurement: MeasurementControl, choose: Callable[[Channels, str | None], object]
     ) -> None:
-        super().__init__("C&hannels")
-        self.setObjectName("channels")
+        super().__init__("C&hannels", objectName="channels")
         self._measurement, self._choose = measurement, choose
         self.aboutToShow.connect(self.fill)
 

@@ -30,8 +30,7 @@ class LayoutsMenu(QtWidgets.QMenu):
         restore: Callable[[str], object],
         usual: Callable[[], object],
     ) -> None:
-        super().__init__("&Layouts")
-        self.setObjectName("layouts")
+        super().__init__("&Layouts", objectName="layouts")
         self._settings, self._of = settings, of
         self._save, self._restore, self._usual = save, restore, usual
         self.aboutToShow.connect(self.fill)

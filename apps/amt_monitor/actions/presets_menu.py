@@ -44,8 +44,7 @@ class PresetsMenu(QtWidgets.QMenu):
         choose: Callable[[Path], object],
         tell: Callable[[str], object],
     ) -> None:
-        super().__init__("Pres&et")
-        self.setObjectName("presets")
+        super().__init__("Pres&et", objectName="presets")
         self._settings, self._present, self._choose, self._tell = settings, present, choose, tell
         self.folder = settings.path.parent / "presets"
         self.setToolTipsVisible(True)

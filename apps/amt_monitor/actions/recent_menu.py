@@ -19,8 +19,7 @@ class RecentMenu(QtWidgets.QMenu):
     chosen = QtCore.Signal(object)
 
     def __init__(self, settings: Settings, parent: QtWidgets.QWidget | None = None) -> None:
-        super().__init__("Rece&nt sessions", parent)
-        self.setObjectName("recent")
+        super().__init__("Rece&nt sessions", parent, objectName="recent")
         self._settings = settings
         self.aboutToShow.connect(self.fill)
         self.fill()

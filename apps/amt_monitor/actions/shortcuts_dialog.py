@@ -10,11 +10,8 @@ class ShortcutsDialog(QtWidgets.QDialog):
     """The commands and their keys."""
 
     def __init__(self, parent: QtWidgets.QWidget) -> None:
-        super().__init__(parent)
-        self.setObjectName("keys_sheet")
-        self.setWindowTitle("Keys")
-        grid = QtWidgets.QGridLayout(self)
-        grid.setHorizontalSpacing(16)
+        super().__init__(parent, objectName="keys_sheet", windowTitle="Keys")
+        grid = QtWidgets.QGridLayout(self, horizontalSpacing=16)
         for row, command in enumerate(COMMANDS):
             texts = f"<b>{command.key}</b>", command.text.replace("&", ""), command.about
             for column, text in enumerate(texts):

@@ -21,8 +21,7 @@ class Badge(QtWidgets.QWidget):
     clicked = QtCore.Signal()
 
     def __init__(self) -> None:
-        super().__init__()
-        self.setObjectName("badge")
+        super().__init__(objectName="badge")
         self.text = ""
 
     def show_text(self, text: str) -> None:

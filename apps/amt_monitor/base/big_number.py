@@ -281,9 +281,7 @@ def _shape(text: str) -> str:
 
 
 def label_in(text: str, parent: QtWidgets.QWidget) -> QtWidgets.QLabel:
-    label = QtWidgets.QLabel(text, parent)
-    label.setTextFormat(QtCore.Qt.TextFormat.PlainText)
-    return label
+    return QtWidgets.QLabel(text, parent, textFormat=QtCore.Qt.TextFormat.PlainText)
 
 
 def _weight(pixels: int, bold: bool) -> QtGui.QFont.Weight:

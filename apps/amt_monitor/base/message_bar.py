@@ -20,10 +20,7 @@ class Banner(QtWidgets.QLabel):
     """One sentence in inverse ink: the microphone is lost, or a limit is about to be exceeded."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.setObjectName("banner")
-        self.setTextFormat(QtCore.Qt.TextFormat.PlainText)
-        self.setIndent(12)
+        super().__init__(objectName="banner", textFormat=QtCore.Qt.TextFormat.PlainText, indent=12)
         self.setMinimumWidth(1)  # a long name must not widen the window
         self.setAutoFillBackground(True)
         self.set_letters(LETTERS)

@@ -17,9 +17,7 @@ def plain_label(
     name: str = "", text: str = "", *, wrap: bool = False, role: Role | None = None
 ) -> QtWidgets.QLabel:
     """A label of plain text, in the color of a role."""
-    label = QtWidgets.QLabel(text)
-    label.setObjectName(name)
-    label.setTextFormat(QtCore.Qt.TextFormat.PlainText)
+    label = QtWidgets.QLabel(text, objectName=name, textFormat=QtCore.Qt.TextFormat.PlainText)
     label.setWordWrap(wrap)
     if role is not None:
         tint(label, role)
@@ -35,8 +33,7 @@ def tool_button(
     name: str, text: str, about: str, clicked: Clicked | None = None
 ) -> QtWidgets.QToolButton:
     """A button that the Tab key reaches."""
-    button = QtWidgets.QToolButton()
-    button.setObjectName(name)
+    button = QtWidgets.QToolButton(objectName=name)
     button.setText(text)
     button.setToolTip(about)
     button.setFocusPolicy(QtCore.Qt.FocusPolicy.StrongFocus)
@@ -46,8 +43,7 @@ def tool_button(
 
 
 def push_button(name: str, text: str, clicked: Clicked) -> QtWidgets.QPushButton:
-    button = QtWidgets.QPushButton(text)
-    button.setObjectName(name)
+    button = QtWidgets.QPushButton(text, objectName=name)
     button.clicked.connect(lambda _: clicked())
     return button
 
@@ -76,8 +72,7 @@ def combo_box(
     about: str, items: Iterable[str | tuple[str, Any]], changed: Clicked
 ) -> QtWidgets.QComboBox:
     """A choice of texts, with data where they are given; `about` is for screen readers."""
-    box = QtWidgets.QComboBox()
-    box.setAccessibleName(about)
+    box = QtWidgets.QComboBox(accessibleName=about)
     for item in items:
         box.addItem(*((item,) if isinstance(item, str) else item))
     box.currentIndexChanged.connect(lambda _: changed())
@@ -91,9 +86,7 @@ class SearchedComboBox(QtWidgets.QComboBox):
     """
 
     def __init__(self, about: str, items: Iterable[tuple[str, str]], changed: Clicked) -> None:
-        super().__init__()
-        self.setAccessibleName(about)
-        self.setEditable(True)
+        super().__init__(accessibleName=about, editable=True)
         self.setInsertPolicy(self.InsertPolicy.NoInsert)
         for item in items:
             self.addItem(*item)
@@ -117,8 +110,7 @@ class SearchedComboBox(QtWidgets.QComboBox):
 
 def read_only_table(about: str, headings: Sequence[str], rows: int = 0) -> QtWidgets.QTableWidget:
     """A table that cannot be edited; `about` is for screen readers."""
-    table = QtWidgets.QTableWidget(rows, len(headings))
-    table.setAccessibleName(about)
+    table = QtWidgets.QTableWidget(rows, len(headings), accessibleName=about)
     table.setHorizontalHeaderLabels(list(headings))
     table.setEditTriggers(table.EditTrigger.NoEditTriggers)
     table.setSelectionBehavior(table.SelectionBehavior.SelectRows)
@@ -243,8 +235,7 @@ def ask(
     otherwise: Clicked = lambda: None,
 ) -> None:
     """Ask before an action that discards something; Enter, pressed in haste, cancels."""
-    box = QtWidgets.QMessageBox(over)
-    box.setObjectName("question")
+    box = QtWidgets.QMessageBox(over, objectName="question")
     box.setText(question)
     box.setInformativeText(about)
     yes = box.addButton(verb, box.ButtonRole.DestructiveRole)
@@ -260,8 +251,7 @@ def ask_text(
     accepted: Callable[[str], object],
     text: str = "",
 ) -> None:
-    dialog = QtWidgets.QInputDialog(over)
-    dialog.setWindowTitle(title)
+    dialog = QtWidgets.QInputDialog(over, windowTitle=title)
     dialog.setLabelText(label)
     dialog.setTextValue(text)
     dialog.textValueSelected.connect(accepted)

@@ -90,8 +90,7 @@ class AudienceDialog(QtWidgets.QDialog):
         engine: "Callable[[], Engine | None]",
         parent: QtWidgets.QWidget | None = None,
     ) -> None:
-        super().__init__(parent)
-        self.setObjectName("audience_dialog")
+        super().__init__(parent, objectName="audience_dialog")
         self.setWindowTitle("Correction to the audience")
         self.seconds = MEASURE_S
         self._present, self._engine = present, engine

@@ -30,9 +30,7 @@ class CalibrationList(QtWidgets.QDialog):
     changed = QtCore.Signal()
 
     def __init__(self, parent: QtWidgets.QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName("calibration_list")
-        self.setWindowTitle("Calibrations")
+        super().__init__(parent, objectName="calibration_list", windowTitle="Calibrations")
         self.resize(860, 320)
         self.kept: list[Kept] = []
         self.table = read_only_table("stored calibrations", COLUMNS)

@@ -60,9 +60,7 @@ class MicrophonePage(WizardPage):
         )
         self.device = DeviceComboBox("the default input")
         self.device.setAccessibleName("input")
-        self.channel = QtWidgets.QComboBox()
-        self.channel.setObjectName("channel")
-        self.channel.setAccessibleName("channel")
+        self.channel = QtWidgets.QComboBox(objectName="channel", accessibleName="channel")
         self.bars: list[LevelBar] = []
         self._bars = QtWidgets.QVBoxLayout()
         self.before = plain_label("before", wrap=True)
@@ -314,9 +312,7 @@ class CorrectionPage(WizardPage):
             "The maker's file gives the microphone's response over frequency (.cal, .txt, .frd). "
             "Readings are corrected by it. If you have none, go on.",
         )
-        self.path = QtWidgets.QLineEdit()
-        self.path.setObjectName("path")
-        self.path.setAccessibleName("correction file")
+        self.path = QtWidgets.QLineEdit(objectName="path", accessibleName="correction file")
         self.path.setPlaceholderText("no file")
         self.path.editingFinished.connect(self._read)
         choose = push_button("choose", "C&hoose...", self._choose)

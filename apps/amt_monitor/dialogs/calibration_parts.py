@@ -17,8 +17,7 @@ class WizardPage(QtWidgets.QWizardPage):
     """A page with a title, a sentence, and a line for problems."""
 
     def __init__(self, run: CalibrationRun, name: str, title: str, about: str) -> None:
-        super().__init__()
-        self.setObjectName(name)
+        super().__init__(objectName=name)
         self.setTitle(title)
         self.setSubTitle(about)
         self._run = run
@@ -68,8 +67,7 @@ class PresetNumberInput(QtWidgets.QWidget):
         self, usual: Sequence[float], unit: str, low: float, high: float, name: str
     ) -> None:
         super().__init__()
-        self.choice = QtWidgets.QComboBox()
-        self.choice.setAccessibleName(name)
+        self.choice = QtWidgets.QComboBox(accessibleName=name)
         for value in usual:
             self.choice.addItem(f"{value:g} {unit}", value)
         self.choice.addItem("another", math.nan)
@@ -98,8 +96,7 @@ class PresetNumberInput(QtWidgets.QWidget):
 def spin(
     low: float, high: float, unit: str, step: float, name: str, decimals: int = 2
 ) -> QtWidgets.QDoubleSpinBox:
-    box = QtWidgets.QDoubleSpinBox()
-    box.setDecimals(decimals)
+    box = QtWidgets.QDoubleSpinBox(decimals=decimals)
     box.setRange(low, high)
     box.setSingleStep(step)
     set_up_spin(box, unit, name)

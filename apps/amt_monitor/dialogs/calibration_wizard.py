@@ -27,8 +27,7 @@ class CalibrationWizard(QtWidgets.QWizard):
         device: Device = None,
         open_source: OpenSource | None = None,
     ) -> None:
-        super().__init__(parent)
-        self.setObjectName("calibration_wizard")
+        super().__init__(parent, objectName="calibration_wizard")
         self.setWindowTitle("Calibrate a microphone")
         self.setWizardStyle(QtWidgets.QWizard.WizardStyle.ClassicStyle)
         option = QtWidgets.QWizard.WizardOption

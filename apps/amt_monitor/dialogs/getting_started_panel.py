@@ -54,8 +54,7 @@ class GettingStartedPanel(QtWidgets.QWidget):
     closed = QtCore.Signal()
 
     def __init__(self) -> None:
-        super().__init__()
-        self.setObjectName("first_start")
+        super().__init__(objectName="first_start")
         self._asked, self.step = False, 0
         self.hide()
         self.title, self.words = plain_label("step"), plain_label("", wrap=True, role="second")

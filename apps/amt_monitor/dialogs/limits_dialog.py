@@ -55,9 +55,7 @@ class LimitsDialog(QtWidgets.QDialog):
         readings: Iterable[str],
         parent: QtWidgets.QWidget | None = None,
     ) -> None:
-        super().__init__(parent)
-        self.setObjectName("limits_dialog")
-        self.setWindowTitle("Limits")
+        super().__init__(parent, objectName="limits_dialog", windowTitle="Limits")
         self.resize(760, 520)
         self._before = self.limits = tuple(limits)
         self.table = read_only_table("limits", HEADS)

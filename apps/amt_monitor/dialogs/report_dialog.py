@@ -56,13 +56,10 @@ class ReportDialog(QtWidgets.QDialog):
         form = QtWidgets.QFormLayout()
         self._edits: dict[str, QtWidgets.QLineEdit] = {}
         for name, (label, about) in FIELDS.items():
-            edit = QtWidgets.QLineEdit(known.get(name, ""))
-            edit.setObjectName(name)
-            edit.setPlaceholderText(about)
+            edit = QtWidgets.QLineEdit(known.get(name, ""), objectName=name, placeholderText=about)
             self._edits[name] = edit
             form.addRow(label, edit)
-        self._logo = QtWidgets.QLineEdit(known.get("logo", ""))
-        self._logo.setObjectName("logo")
+        self._logo = QtWidgets.QLineEdit(known.get("logo", ""), objectName="logo")
         self._logo.setPlaceholderText("its logo: a PNG, JPEG or SVG file")
         row = QtWidgets.QHBoxLayout()
         row.addWidget(self._logo, 1)
@@ -72,14 +69,12 @@ class ReportDialog(QtWidgets.QDialog):
         row.addWidget(choose)
         form.addRow("&Logo", row)
         form.labelForField(row).setBuddy(self._logo)
-        self._paper = QtWidgets.QComboBox()
-        self._paper.setObjectName("paper")
+        self._paper = QtWidgets.QComboBox(objectName="paper")
         for paper in PAPERS:
             self._paper.addItem(PAPER_NAMES[paper], paper)
         self._paper.setCurrentIndex(max(0, self._paper.findData(known.get("paper"))))
         form.addRow("Pape&r", self._paper)
-        self._note = QtWidgets.QPlainTextEdit(known.get("note", ""))
-        self._note.setObjectName("note")
+        self._note = QtWidgets.QPlainTextEdit(known.get("note", ""), objectName="note")
         self._note.setPlaceholderText("remarks: weather, position, instruments")
         self._note.setTabChangesFocus(True)
         self._note.setFixedHeight(5 * self.fontMetrics().lineSpacing())

@@ -127,10 +127,7 @@ def _table(results: Results) -> QtWidgets.QTableWidget:
 
 
 def _lines(text: str, name: str) -> QtWidgets.QPlainTextEdit:
-    shown = QtWidgets.QPlainTextEdit(text)
-    shown.setObjectName(name)
-    shown.setAccessibleName(name)
-    shown.setReadOnly(True)
+    shown = QtWidgets.QPlainTextEdit(text, objectName=name, accessibleName=name, readOnly=True)
     shown.setTabChangesFocus(True)
     if name == "settings":
         shown.setFont(QtGui.QFontDatabase.systemFont(QtGui.QFontDatabase.SystemFont.FixedFont))

@@ -31,12 +31,9 @@ class SettingsDialog(QtWidgets.QDialog):
         parent: QtWidgets.QWidget | None = None,
         tray: bool = True,
     ) -> None:
-        super().__init__(parent)
-        self.setObjectName("settings_dialog")
-        self.setWindowTitle("Settings")
+        super().__init__(parent, objectName="settings_dialog", windowTitle="Settings")
         self._settings, self._changed = settings, changed
-        form = QtWidgets.QFormLayout(self)
-        form.setVerticalSpacing(10)
+        form = QtWidgets.QFormLayout(self, verticalSpacing=10)
         self.theme = QtWidgets.QComboBox()
         for choice in CHOICES:
             self.theme.addItem(NAMES[choice], choice)
@@ -56,8 +53,7 @@ class SettingsDialog(QtWidgets.QDialog):
         form.addRow(label, row)
 
         keep_s = settings.get("keep_s", 0)
-        self.keep = QtWidgets.QCheckBox("&Keep the last of the sound in memory")
-        self.keep.setChecked(keep_s > 0)
+        self.keep = QtWidgets.QCheckBox("&Keep the last of the sound in memory", checked=keep_s > 0)
         self.seconds = QtWidgets.QSpinBox()
         self.seconds.setRange(int(KEEP_RULE.low), int(KEEP_RULE.high))
         set_up_spin(self.seconds, "s", "seconds of sound")

@@ -113,9 +113,7 @@ class StipaDialog(QtWidgets.QDialog):
     def __init__(
         self, measurement: "MeasurementControl", parent: QtWidgets.QWidget | None = None
     ) -> None:
-        super().__init__(parent)
-        self.setObjectName("stipa_dialog")
-        self.setWindowTitle("Speech transmission")
+        super().__init__(parent, objectName="stipa_dialog", windowTitle="Speech transmission")
         self.seconds, self.noise_s = USUAL_S, NOISE_S
         self.positions: list[StiPosition] = []
         self.noise_db: list[float] | None = None
@@ -138,8 +136,7 @@ class StipaDialog(QtWidgets.QDialog):
         self.measure = push_button("measure", "&Measure", self._measure)
         self.measure_noise = push_button("measure_noise", "Measure the &noise", self._measure_noise)
         self.stop = push_button("stop_step", "&Finish now", self._step.finish)
-        self.name = QtWidgets.QLineEdit()
-        self.name.setAccessibleName("name of the position")
+        self.name = QtWidgets.QLineEdit(accessibleName="name of the position")
         self.noise = plain_label("noise", UNMEASURED_NOISE, role="second")
         self.level = plain_label("level", role="second")
         self.progress = plain_label("progress", wrap=True)

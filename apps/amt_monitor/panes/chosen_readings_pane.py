@@ -28,24 +28,18 @@ class ChooseReadingsDialog(QtWidgets.QDialog):
     def __init__(
         self, names: Iterable[str], chosen: Sequence[str], parent: QtWidgets.QWidget | None = None
     ) -> None:
-        super().__init__(parent)
-        self.setObjectName("choose_numbers")
-        self.setWindowTitle("Choose numbers")
+        super().__init__(parent, objectName="choose_numbers", windowTitle="Choose numbers")
         self.resize(480, 420)
         self._order = list(chosen)
-        self.search = QtWidgets.QLineEdit()
-        self.search.setPlaceholderText("Search")
-        self.search.setAccessibleName("search for a reading")
-        self.search.setClearButtonEnabled(True)
+        self.search = QtWidgets.QLineEdit(
+            placeholderText="Search", accessibleName="search for a reading", clearButtonEnabled=True
+        )
         self.search.textChanged.connect(self._filter)
-        self.list = QtWidgets.QListWidget()
-        self.list.setAccessibleName("readings")
+        self.list = QtWidgets.QListWidget(accessibleName="readings")
         for name in dict.fromkeys((*chosen, *names)):
             self.list.addItem(_item(name, name in self._order))
         self.list.itemChanged.connect(self._note)
-        self.about = QtWidgets.QLabel()
-        self.about.setWordWrap(True)
-        self.about.setMinimumHeight(3 * self.fontMetrics().height())
+        self.about = QtWidgets.QLabel(wordWrap=True, minimumHeight=3 * self.fontMetrics().height())
         self.about.setAlignment(QtCore.Qt.AlignmentFlag.AlignTop)
         self.list.currentItemChanged.connect(self._describe)
         self.buttons = DialogButtons(self, Button.Ok | Button.Cancel)

@@ -55,8 +55,7 @@ class DistributionPane(Pane):
             MarkerLayer(),
         )
         self.plot.set_layers((self.bars, self.exceeded, self.percentiles))
-        self.counted = QtWidgets.QLabel()
-        self.counted.setObjectName("counted")
+        self.counted = QtWidgets.QLabel(objectName="counted")
         self.body.addWidget(self.plot, 1)
         self.body.addWidget(self.counted)
         self._events: Sequence[Event] = ()

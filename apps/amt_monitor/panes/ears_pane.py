@@ -29,8 +29,7 @@ class EarsPane(Pane):
         for bar in self.bars:
             bar.setMinimumHeight(2 * bar.fontMetrics().height() + 12)
             self.body.addWidget(bar, 1)
-        self.sum = QtWidgets.QLabel()
-        self.sum.setObjectName("ears_sum")
+        self.sum = QtWidgets.QLabel(objectName="ears_sum")
         self.body.addWidget(self.sum)
 
     def move(self, view: ViewState) -> None:

@@ -121,8 +121,7 @@ class LimitsPane(Pane):
             about = ", ".join(filter(None, named))
             for widget in (light, state, words):
                 widget.setToolTip(plain(about))
-            column = QtWidgets.QVBoxLayout()
-            column.setSpacing(0)
+            column = QtWidgets.QVBoxLayout(spacing=0)
             add_all(column, state, words)
             grid.addWidget(light, row, 0, QtCore.Qt.AlignmentFlag.AlignTop)
             grid.addLayout(column, row, 1)

@@ -192,8 +192,7 @@ class ProgrammePane(ReadingPane):
             "bar_momentary", "M in LU, target at 0", first, limit=0.0, over="accent"
         )
         self.peak = LevelBar("bar_peak", "True peak in dBTP", PEAK_SCALE, limit=PEAK_LIMIT_DBTP)
-        self._bars = QtWidgets.QBoxLayout(BESIDE)
-        self._bars.setSpacing(12)
+        self._bars = QtWidgets.QBoxLayout(BESIDE, spacing=12)
         self.body.addLayout(self._bars)
         for bar in (self.momentary, self.peak):
             bar.setMinimumHeight(2 * bar.fontMetrics().height() + 10)

@@ -61,8 +61,7 @@ class ModulationMapPane(Pane):
 
 class ColorScale(QtWidgets.QWidget):
     def __init__(self) -> None:
-        super().__init__()
-        self.setObjectName("color_scale")
+        super().__init__(objectName="color_scale")
         self.plot = Plot("color_scale_plot")
         ticks = [(float(db), str(db)) for db in SCALE_TICKS]
         beside = PlotAxis(-RANGE_DB, 0.0, ticks, (), "dB relative to the strongest")

@@ -63,8 +63,7 @@ class Pane(QtWidgets.QWidget):
     """
 
     def __init__(self, name: str, title: str, about: str = "") -> None:
-        super().__init__()
-        self.setObjectName(name)
+        super().__init__(objectName=name)
         self.setBackgroundRole(QtGui.QPalette.ColorRole.Base)
         self.setAutoFillBackground(True)
         self.view: ViewState | None = None

@@ -98,8 +98,7 @@ class ImpulseList(QtWidgets.QTreeWidget):
     changed = QtCore.Signal(float, bool, str)
 
     def __init__(self) -> None:
-        super().__init__()
-        self.setObjectName("impulse_list")
+        super().__init__(objectName="impulse_list")
         self.setAccessibleName("impulses, the newest first; those without a check are left out")
         self.setHeaderLabels(list(HEADINGS))
         self.setRootIsDecorated(False)

@@ -57,8 +57,7 @@ class ShareTable(QtWidgets.QWidget):
     """
 
     def __init__(self, bands: Sequence[str]) -> None:
-        super().__init__()
-        self.setObjectName("share_table")
+        super().__init__(objectName="share_table")
         self.setAttribute(QtCore.Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.bands = tuple(bands)
         self.columns: tuple[ShareColumn, ...] = ()

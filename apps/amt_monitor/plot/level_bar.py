@@ -36,8 +36,7 @@ class LevelBar(QtWidgets.QWidget):
         limit: float | None = None,
         over: Role = "red",
     ) -> None:
-        super().__init__()
-        self.setObjectName(name)
+        super().__init__(objectName=name)
         self.caption, self.scale = caption, scale
         self.text, self.uncalibrated = "-", False
         self.level, self.held = scale.low, scale.low

@@ -137,9 +137,7 @@ class PaneWindow(QtWidgets.QWidget):
     """A pane in its own window; `closed` is called when it closes."""
 
     def __init__(self, pane: Pane, title: str, closed: Callable[[], None]) -> None:
-        super().__init__()
-        self.setObjectName("own_window")
-        self.setWindowTitle(f"{title} - amt-stream")
+        super().__init__(objectName="own_window", windowTitle=f"{title} - amt-stream")
         self._pane, self._closed = pane, closed
         body = QtWidgets.QVBoxLayout(self)
         body.addWidget(pane.head_bar)

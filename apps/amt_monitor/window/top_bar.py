@@ -89,8 +89,7 @@ class StateChip(QtWidgets.QWidget):
     """
 
     def __init__(self, letters: int) -> None:
-        super().__init__()
-        self.setObjectName("state_chip")
+        super().__init__(objectName="state_chip")
         self.states: list[str] = ["idle"]
         self.clock, self._clocked = "", True
         set_font(self, True, letters)

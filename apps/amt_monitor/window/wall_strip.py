@@ -38,8 +38,7 @@ class LastMinutes(QtWidgets.QWidget):
     """
 
     def __init__(self) -> None:
-        super().__init__()
-        self.setObjectName("wall_strip")
+        super().__init__(objectName="wall_strip")
         self.name, self.from_s, self.now_s = "", 0.0, SHORTEST_S
         self.limits: tuple[Limit, ...] = ()
         self._shown: tuple[object, ...] = ()

@@ -64,9 +64,7 @@ class WallView(QtWidgets.QWidget):
     closed = QtCore.Signal()
 
     def __init__(self) -> None:
-        super().__init__()
-        self.setObjectName("wall_view")
-        self.setWindowTitle("Wall view - amt-stream")
+        super().__init__(objectName="wall_view", windowTitle="Wall view - amt-stream")
         self.setBackgroundRole(QtGui.QPalette.ColorRole.Base)
         self.setAutoFillBackground(True)
         self.setContextMenuPolicy(QtCore.Qt.ContextMenuPolicy.CustomContextMenu)
@@ -87,10 +85,8 @@ class WallView(QtWidgets.QWidget):
         top.addWidget(self.source, 1)
         top.addWidget(self.time)
         self._places = QtWidgets.QGridLayout()
-        self.band = QtWidgets.QWidget()
-        self.band.setAutoFillBackground(True)
-        bottom = QtWidgets.QHBoxLayout(self.band)
-        bottom.setSpacing(24)
+        self.band = QtWidgets.QWidget(autoFillBackground=True)
+        bottom = QtWidgets.QHBoxLayout(self.band, spacing=24)
         bottom.addWidget(self.light)
         bottom.addWidget(self.state)
         bottom.addWidget(self.limit, 1)
