@@ -11,7 +11,8 @@ class ShortcutsDialog(QtWidgets.QDialog):
 
     def __init__(self, parent: QtWidgets.QWidget) -> None:
         super().__init__(parent, objectName="keys_sheet", windowTitle="Keys")
-        grid = QtWidgets.QGridLayout(self, horizontalSpacing=16)
+        grid = QtWidgets.QGridLayout(self)
+        grid.setHorizontalSpacing(16)
         for row, command in enumerate(COMMANDS):
             texts = f"<b>{command.key}</b>", command.text.replace("&", ""), command.about
             for column, text in enumerate(texts):

@@ -15,7 +15,9 @@ class HealthPane(Pane):
 
     def __init__(self) -> None:
         super().__init__("health", "Health")
-        self._lines = QtWidgets.QGridLayout(horizontalSpacing=12, verticalSpacing=2)
+        self._lines = QtWidgets.QGridLayout()
+        self._lines.setHorizontalSpacing(12)
+        self._lines.setVerticalSpacing(2)
         self._lines.setColumnStretch(1, 1)
         inside = QtWidgets.QWidget()
         column = QtWidgets.QVBoxLayout(inside)
