@@ -13,6 +13,7 @@ from amt_stream.core.files import is_pipe, why
 from amt_stream.core.values import NamedChannels
 from amt_stream.core.words import counted, times
 from amt_stream.dsp.channel_layout import MOST_CHANNELS, Layout, layout_named
+from amt_stream.engine import sources
 from amt_stream.engine.devices.captured import RETRY_S, SLOW_AFTER_S, SLOW_RETRY_S
 from amt_stream.engine.devices.listing import InputDevice
 from amt_stream.engine.devices.microphone import MicrophoneSource
@@ -20,16 +21,6 @@ from amt_stream.engine.inputs.source_runner import SourceRunner
 from amt_stream.engine.microphone.channels import EARS, OF_EARS, heard_channels, layout_said
 from amt_stream.engine.microphone.microphones import Microphone, named_microphones
 from amt_stream.engine.readers.source_bytes import PipeBytes
-from amt_stream.engine.sources import (
-    FileSource,
-    ReaderSource,
-    Source,
-    SourceError,
-    StdinSource,
-    ThreadedSource,
-    am_tone_source,
-    demo_source,
-)
 from amt_stream.meters.calibration import (
     UNCALIBRATED,
     Calibration,
@@ -53,7 +44,7 @@ from amt_stream.meters.specification import (
 
 BLOCK_MS = 10.0
 LET_GO_S = 1.2
-BUILT_IN = {"demo": demo_source, "am-tone": am_tone_source}
+BUILT_IN = {"demo": sources.demo_source, "am-tone": sources.am_tone_source}
 DEVICES = ("mic", "playback")
 PLAYED = replace(UNCALIBRATED, source="nominal: playback has no sound pressure")
 
@@ -69,7 +60,7 @@ class Input:
     heard: what the channels are for, and which model hears which; None for several microphones
     """
 
-    source: Source
+    source: sources.Source
     channels: tuple[int, ...]
     calibration: list[Calibration]
     pick: tuple[int, ...] | None = None
@@ -120,7 +111,7 @@ class Input:
 
     @property
     def is_microphone(self) -> bool:
-        return not isinstance(self.source, ThreadedSource)
+        return not isinstance(self.source, sources.ThreadedSource)
 
     @contextmanager
     def started(self, run_in: str) -> Iterator["Input"]:
@@ -190,7 +181,7 @@ def open_input(
             return _when_it_is_there(open_it, wait_for)
         return open_it(wait=live is args and live.wait is None)
     pick = None if microphones else args.channels
-    opened: Source
+    opened: sources.Source
     if source in BUILT_IN:
         fs = args.samplerate or PCM_FS
         try:
@@ -221,7 +212,7 @@ def open_input(
 
 
 def _heard(
-    opened: Source,
+    opened: sources.Source,
     layout: str | None,
     models: Mapping[str, int],
     name: str,
@@ -236,7 +227,7 @@ def _heard(
     return heard
 
 
-def _picked(heard: HeardChannels | None, opened: Source) -> tuple[int, ...] | None:
+def _picked(heard: HeardChannels | None, opened: sources.Source) -> tuple[int, ...] | None:
     """The channels to select, unless they are all that a source delivers."""
     if heard is None or heard.channels == tuple(range(1, opened.channels + 1)):
         return None
@@ -244,12 +235,12 @@ def _picked(heard: HeardChannels | None, opened: Source) -> tuple[int, ...] | No
 
 
 def _calibrations(
-    opened: Source, source: str, full_scale_db: float | None, channels: Sequence[int]
+    opened: sources.Source, source: str, full_scale_db: float | None, channels: Sequence[int]
 ) -> list[Calibration]:
     """The calibration of the options or the file's comment, for all channels or for each."""
     if full_scale_db is not None:
         return [Calibration(full_scale_db)]
-    found = opened.calibrations if isinstance(opened, ReaderSource) else {}
+    found = opened.calibrations if isinstance(opened, sources.ReaderSource) else {}
     if found.keys().isdisjoint(channels):
         return [opened.calibration or UNCALIBRATED]
     say(f"{opened.name if source == '-' else source} is calibrated by its comment")
@@ -276,7 +267,7 @@ def _when_it_is_there(
     while True:
         try:
             given = open_it()
-        except SourceError as error:
+        except sources.SourceError as error:
             if str(error) != reason:
                 reason = str(error)
                 say(f"waiting for the microphone: {reason}")
@@ -298,7 +289,7 @@ def with_uncertainty(calibration: Calibration, args: CalibrationSettings) -> Cal
 
 def _standard_input(
     args: InputSettings, layout: str | None, models: Mapping[str, int]
-) -> tuple[StdinSource, tuple[int, ...] | None]:
+) -> tuple[sources.StdinSource, tuple[int, ...] | None]:
     """The sound of standard input, and the channels to pick.
 
     One number of --channels is how many there are; more of them choose in a stream with a header.
@@ -312,7 +303,7 @@ def _standard_input(
         _refuse_many(channels, most)
     count = usual if channels is None else max(channels)
     or_other = several or chosen or channels is None
-    source = StdinSource(args.pcm, args.samplerate, count, or_other=or_other)
+    source = sources.StdinSource(args.pcm, args.samplerate, count, or_other=or_other)
     if source.has_header:
         say(f"standard input is {source.description.in_words}, {source.fs} Hz")
         return source, channels if chosen and not several else None
@@ -332,12 +323,12 @@ def _refuse_many(channels: tuple[int, ...] | None, most: int) -> None:
         )
 
 
-def _of_path(path: str, paced: bool) -> ReaderSource:
+def _of_path(path: str, paced: bool) -> sources.ReaderSource:
     """The sound of a file, or of a pipe with a name, such as /dev/stdin or <(command)."""
     if not is_pipe(Path(path)):
-        return FileSource(path, paced=paced)
+        return sources.FileSource(path, paced=paced)
     try:
-        source = StdinSource(None, stream=PipeBytes.of_path(Path(path)), name=path)
+        source = sources.StdinSource(None, stream=PipeBytes.of_path(Path(path)), name=path)
     except TimeoutError as error:
         raise Mistake(
             f"{path} is a named pipe that no program writes: start that program first"

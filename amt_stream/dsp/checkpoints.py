@@ -11,12 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from amt_stream.dsp.functional.compiler.private_torch import (
-    load_hooks,
-    metadata_of,
-    saved_names,
-    without_load_hooks,
-)
+from amt_stream.dsp.functional.compiler import private_torch
 
 SAME = 1e-5
 """Relative difference below which two constants are equal: float32 rounding."""
@@ -116,7 +111,7 @@ class Checkpointed(nn.Module):
 
     def _save_to_state_dict(self, destination: object, prefix: str, keep_vars: bool) -> None:
         super()._save_to_state_dict(destination, prefix, keep_vars)
-        metadata = metadata_of(destination)
+        metadata = private_torch.metadata_of(destination)
         if self._parameters and self.binding and metadata is not None:
             metadata.setdefault(prefix[:-1], {})[MADE_WITH] = self._bound()
 
@@ -133,7 +128,7 @@ class Checkpointed(nn.Module):
         lists = missing_keys, unexpected_keys, error_msgs
         error_msgs += self._differing_arguments(local_metadata)
         # Hooks may rename entries, so they run before anything is read.
-        for hook in load_hooks(self):
+        for hook in private_torch.load_hooks(self):
             hook(state_dict, prefix, local_metadata, strict, *lists)
         given = {
             key[len(prefix) :]: value
@@ -152,7 +147,7 @@ class Checkpointed(nn.Module):
                 error_msgs.append(f"{type(self).__name__}: {key} {why}")
                 del own[key]
                 strict = False  # it is not missing
-        with without_load_hooks(self):
+        with private_torch.without_load_hooks(self):
             super()._load_from_state_dict(
                 {prefix + key: value for key, value in (own | extra).items()},
                 prefix,
@@ -186,7 +181,7 @@ class Checkpointed(nn.Module):
 
         The first are None, with a warning, if `translated` refuses.
         """
-        held = saved_names(self)
+        held = private_torch.saved_names(self)
         others = {k: value for k, value in given.items() if k not in {*held, *self.derived}}
         taken: dict[str, Tensor] = {}
         if others:

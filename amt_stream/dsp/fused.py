@@ -14,15 +14,10 @@ import torch
 from torch import Tensor
 
 from amt_stream.dsp.compose import Chain
+from amt_stream.dsp.functional.compiler import private_torch
 from amt_stream.dsp.functional.compiler.ahead import Ahead, compile_kernel
 from amt_stream.dsp.functional.compiler.call_table import WIDTH, KernelCall
 from amt_stream.dsp.functional.compiler.dispatch import compilable, compiled
-from amt_stream.dsp.functional.compiler.private_torch import (
-    buffers_of,
-    forward_hooks,
-    hooked,
-    members_of,
-)
 from amt_stream.dsp.functional.compiler.threads import SMALL
 from amt_stream.dsp.stream import SHAPES, Shortcut
 from amt_stream.dsp.streaming import Outputs, Shape, Stage, State
@@ -70,7 +65,7 @@ class FusedStage(Stage):
         """The instance that runs the stage, if its parts still have the tables it was made for."""
         fused = self._fused
         # Torch's replicas share the attributes but not the parts.
-        if fused is None or fused.of is not members_of(self):
+        if fused is None or fused.of is not private_torch.members_of(self):
             return None
         return fused if fused.as_made() else None
 
@@ -81,7 +76,7 @@ class FusedStage(Stage):
         fused = self._as_made()
         if fused is None:
             new, self._begun = self._begun, None
-            if new is None or new.of is not members_of(self) or not new.as_made():
+            if new is None or new.of is not private_torch.members_of(self) or not new.as_made():
                 new = self.as_fused()
             new.compile()
             # The parts process this block, and raise if their tables do not fit.
@@ -109,7 +104,7 @@ class FusedStage(Stage):
     def advance(self, x: Tensor, state: State) -> Outputs:
         own = type(self).step is FusedStage.step  # else a subclass has another one
         fused = self._as_made() if own and compilable(x) else None
-        if fused is not None and not any(fused.hooks) and not hooked(self):
+        if fused is not None and not any(fused.hooks) and not private_torch.hooked(self):
             y = fused.process(x, state)
             if y is not None:
                 return y
@@ -124,7 +119,7 @@ class FusedStage(Stage):
         last = pool[-1:]
         if fused is None or not last or not last[0].holds(state) or len(buffers) != len(state):
             return None
-        hooks = [*hooks, *fused.hooks, *forward_hooks(self)[:2]]
+        hooks = [*hooks, *fused.hooks, *private_torch.forward_hooks(self)[:2]]
         return Shortcut(fused, self, pool, state, buffers, hooks)
 
 
@@ -242,15 +237,15 @@ class Fused:
     gives: ClassVar[bool] = False
 
     def __init__(self, whole: Stage, parts: Mapping[str, Any]) -> None:
-        self.of = members_of(whole)
+        self.of = private_torch.members_of(whole)
         self.named = parts
         *_, last = parts.values()
         self.block_size, self.dtype = whole.block_size, last.dtype
         stages = [stage for part in parts.values() for stage in part.modules()]
-        self.buffers = [buffers_of(stage) for stage in stages]
+        self.buffers = [private_torch.buffers_of(stage) for stage in stages]
         # Those that would see intermediate results; the hooks of the whole run around a step.
         inner = [one for one in stages if one is not whole]
-        self.hooks = [hooks for one in inner for hooks in forward_hooks(one)[:2]]
+        self.hooks = [hooks for one in inner for hooks in private_torch.forward_hooks(one)[:2]]
         self.tables = self._tables()
         self.floats = [table for table in self.tables if table.is_floating_point()]
         self.states: dict[Shape, dict[str, tuple[Shape, torch.dtype]]] = {}

@@ -10,15 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from amt_stream.dsp.checkpoints import Checkpointed
+from amt_stream.dsp.functional.compiler import private_torch
 from amt_stream.dsp.functional.compiler.dispatch import compilable
-from amt_stream.dsp.functional.compiler.private_torch import (
-    autocast,
-    forward_hooks,
-    forward_mode,
-    global_hooks,
-    trace,
-    transform,
-)
 from amt_stream.dsp.functional.compiler.threads import one_thread
 from amt_stream.dsp.streaming import (
     Outputs,
@@ -130,7 +123,7 @@ class Stream(Checkpointed, Generic[Y_co]):
             y = stage.advance(x, before)
             # Which leaves out this method.
             if again and type(self).forward is Stream.forward:
-                hooks = *forward_hooks(self)[:2], *global_hooks()
+                hooks = *private_torch.forward_hooks(self)[:2], *private_torch.global_hooks()
                 accepted[x.shape] = stage.shortcut(x, before, self._buffers, hooks)
             return y
         with one_thread(x):
@@ -267,10 +260,10 @@ class Shortcut:
             or stage is not self.model
             or buffers is not self.buffers
             or any(self.hooks)
-            or autocast()
-            or forward_mode()
-            or transform() is not None
-            or trace() is not None
+            or private_torch.autocast()
+            or private_torch.forward_mode()
+            or private_torch.transform() is not None
+            or private_torch.trace() is not None
             or not all(map(is_, chain.from_iterable(self.values), self.tensors))
             or list(map(Tensor.data_ptr, self.filled)) != self.places
         ):
@@ -402,7 +395,7 @@ class _Remainder:
             and x.shape == self.shape
             and x.dtype is self.dtype
             and compilable(x)
-            and not autocast()
+            and not private_torch.autocast()
         )
 
     def part(self, begin: int, length: int) -> Tensor:

@@ -4,32 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from amt_stream.core import values
 from amt_stream.core.formats import LOG_FORMATS, PAPERS, SOUND_FORMATS, LogFormat, SoundFormat
 from amt_stream.core.tables import DIALECTS, CsvDialect
-from amt_stream.core.values import (
-    AudienceTable,
-    Choice,
-    EventTables,
-    LimitTables,
-    Number,
-    OptionTable,
-    Text,
-    parse_path,
-    parse_size,
-)
+from amt_stream.meters import triggers
 from amt_stream.meters.audience import MOST_DB, Audience, as_audience
 from amt_stream.meters.norms import shipped_norms
 from amt_stream.meters.setting import setting, switch
-from amt_stream.meters.triggers import (
-    AFTER_S,
-    BEFORE_S,
-    HOLD_S,
-    HYSTERESIS,
-    KEPT_S,
-    LONGEST_S,
-    Trigger,
-    trigger_from_text,
-)
 
 EXCEEDED = 4
 """The exit status of --fail-above if a limit was exceeded."""
@@ -49,7 +30,7 @@ class CsvSettings:
         "form of CSV: plain, with commas and decimal points; excel, the same with a mark by which "
         "Excel knows UTF-8; excel-de, with semicolons and decimal commas too, as Excel expects in "
         "German and most languages of Europe",
-        Choice(tuple(DIALECTS)),
+        values.Choice(tuple(DIALECTS)),
         default="plain",
         usual="plain",
     )
@@ -85,7 +66,7 @@ class LimitSettings:
             "be repeated. Rows have the state of each limit: green, amber or red. Without --model "
             "and --preset, the models that the columns need are run"
         ),
-        LimitTables(),
+        values.LimitTables(),
         default=(),
         key="limits",
         page="rows.md#limits",
@@ -96,7 +77,7 @@ class LimitSettings:
         "how much louder it is in the audience than at the microphone: the difference of "
         "A-weighted levels, or those of A and C as 4.2,6. Rows have levels in the audience "
         "besides, named ..._audience_db, and limits of levels are of these",
-        AudienceTable(MOST_DB),
+        values.AudienceTable(MOST_DB),
         parse=as_audience,
         key="meter.audience",
         page="rows.md#levels-in-the-audience",
@@ -112,7 +93,7 @@ def _seconds_of_sound(
     flag: str, about: str, least: float, usual: float, most: float = 86400
 ) -> Any:
     """A setting of the sound that `event_folder` stores."""
-    seconds = Number(least, most, "seconds")
+    seconds = values.Number(least, most, "seconds")
     return setting(flag, about, seconds, usual=f"{usual:g}", needs="event_folder")
 
 
@@ -122,15 +103,16 @@ class EventSettings:
 
     heading: ClassVar = "events of sound"
 
-    event: Sequence[Trigger] = setting(
+    event: Sequence[triggers.Trigger] = setting(
         "--event 'COLUMN>VALUE'",
         "report when a sound begins and ends: 'laf_db>85'; 'stl_phon>background+15', relative to "
         "the value exceeded for 90 % of the last 5 minutes; or limits, while one is red. The event "
-        f"ends once the value stays {HYSTERESIS:g} below for {HOLD_S:g} s; set other values with "
-        "'laf_db>85,hysteresis=6,hold=3'. With for=2, events last at least 2 s. May be repeated",
-        EventTables(),
+        f"ends once the value stays {triggers.HYSTERESIS:g} below for {triggers.HOLD_S:g} s; set "
+        "other values with 'laf_db>85,hysteresis=6,hold=3'. With for=2, events last at least 2 s. "
+        "May be repeated",
+        values.EventTables(),
         default=(),
-        parse=trigger_from_text,
+        parse=triggers.trigger_from_text,
         key="events",
         page="events.md",
         action="append",
@@ -139,20 +121,23 @@ class EventSettings:
         "--event-folder PATH",
         "hold the latest sound in memory, and write a sound file of each event to this folder, and "
         "of each request by the command replay or the key i",
-        parse=parse_path,
+        parse=values.parse_path,
         lack="sound files: add --event-folder PATH",
     )
     keep_sound: float | None = _seconds_of_sound(
-        "--keep-sound S", "seconds of sound held in memory", 1, KEPT_S, most=600
+        "--keep-sound S", "seconds of sound held in memory", 1, triggers.KEPT_S, most=600
     )
     event_before: float | None = _seconds_of_sound(
-        "--event-before S", "seconds of sound before an event in its file", 0, BEFORE_S
+        "--event-before S", "seconds of sound before an event in its file", 0, triggers.BEFORE_S
     )
     event_after: float | None = _seconds_of_sound(
-        "--event-after S", "seconds of sound after an event in its file", 0, AFTER_S
+        "--event-after S", "seconds of sound after an event in its file", 0, triggers.AFTER_S
     )
     event_longest: float | None = _seconds_of_sound(
-        "--event-longest S", "longest part of one event that is stored, in seconds", 1, LONGEST_S
+        "--event-longest S",
+        "longest part of one event that is stored, in seconds",
+        1,
+        triggers.LONGEST_S,
     )
 
 
@@ -172,14 +157,14 @@ class LogSettings:
         "--log-format",
         f"format of its rows (default: {LOG_FORMATS[0]}, which other programs can read while it "
         "grows); csv, jsonl and parquet (extra data) begin a file each hour",
-        Choice(LOG_FORMATS),
+        values.Choice(LOG_FORMATS),
         needs="log",
     )
     log_sound: SoundFormat | None = setting(
         "--log-sound",
         f"record the sound in the log too, in hourly files: {SOUND_FORMATS[0]} (default; 24 bits), "
         "or wav (32-bit float, exactly the samples measured)",
-        Choice(SOUND_FORMATS),
+        values.Choice(SOUND_FORMATS),
         nargs="?",
         const=SOUND_FORMATS[0],
         needs="log",
@@ -190,7 +175,7 @@ class LogSettings:
         "place; with a microphone, the time between is a gap, and averages continue. A log without "
         "a run begins one. If the settings have changed, the command refuses, or with "
         f"{OR_ANEW} begins a new run",
-        Choice((OR_ANEW,)),
+        values.Choice((OR_ANEW,)),
         default=False,
         nargs="?",
         const=True,
@@ -199,7 +184,7 @@ class LogSettings:
     keep_days: float | None = setting(
         "--keep-days DAYS",
         "remove hourly files of the log that are older than this",
-        Number(0.05, 36525, "days"),
+        values.Number(0.05, 36525, "days"),
         usual="keep all",
         needs="log",
     )
@@ -207,7 +192,7 @@ class LogSettings:
         "--keep-size SIZE",
         "remove the oldest hourly files of the log, those of sound first, while it is larger than "
         "this, such as 500MB or 1.5TB",
-        parse=parse_size,
+        parse=values.parse_size,
         usual="keep all",
         needs="log",
     )
@@ -218,7 +203,11 @@ class StationSettings:
     """Settings of an unattended station."""
 
     run: Mapping[str, Any] = setting(
-        "", "options of `amt-stream serve` by name", OptionTable(), key="run", page="unattended.md"
+        "",
+        "options of `amt-stream serve` by name",
+        values.OptionTable(),
+        key="run",
+        page="unattended.md",
     )
 
 
@@ -229,11 +218,11 @@ class ReportSettings:
     heading: ClassVar = "report"
 
     paper: str | None = setting(
-        "--paper", "paper size", Choice(PAPERS), key="report.paper", usual=PAPERS[0]
+        "--paper", "paper size", values.Choice(PAPERS), key="report.paper", usual=PAPERS[0]
     )
     company: str | None = setting(
-        "--company TEXT", "company that measured", Text(), key="report.company"
+        "--company TEXT", "company that measured", values.Text(), key="report.company"
     )
     logo: str | None = setting(
-        "--logo FILE", "its logo: a PNG, JPEG or SVG file", Text(), key="report.logo"
+        "--logo FILE", "its logo: a PNG, JPEG or SVG file", values.Text(), key="report.logo"
     )

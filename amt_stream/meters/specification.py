@@ -26,17 +26,9 @@ from amt_stream.core.values import (
     parse_ears,
 )
 from amt_stream.dsp.channel_layout import LayoutError, layout_named
-from amt_stream.meters import catalog
+from amt_stream.meters import catalog, output_settings
 from amt_stream.meters.calibration import LARGEST_UNCERTAINTY_DB, MICROPHONE_UNCERTAINTY_DB
 from amt_stream.meters.entry import ReadingsTake
-from amt_stream.meters.output_settings import (
-    CsvSettings,
-    EventSettings,
-    LimitSettings,
-    LogSettings,
-    ReportSettings,
-    StationSettings,
-)
 from amt_stream.meters.setting import Setting, setting, settings_in, switch
 
 
@@ -439,12 +431,12 @@ GROUPS = (
     CalibrationSettings,
     CorrectionSettings,
     RowSettings,
-    CsvSettings,
-    LimitSettings,
-    EventSettings,
-    LogSettings,
-    ReportSettings,
-    StationSettings,
+    output_settings.CsvSettings,
+    output_settings.LimitSettings,
+    output_settings.EventSettings,
+    output_settings.LogSettings,
+    output_settings.ReportSettings,
+    output_settings.StationSettings,
 )
 """All groups of settings of a measurement."""
 

@@ -4,24 +4,8 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from amt_stream.core.built_ahead import (
-    LOOPS,
-    NotBuilt,
-    cache_folder,
-    engine_library,
-    file_name,
-    file_of,
-    this_target,
-)
-from amt_stream.native.build import (
-    SHARED,
-    ZIG_TARGETS,
-    Request,
-    build_library,
-    link,
-    system_compiler,
-    zig,
-)
+from amt_stream.core import built_ahead
+from amt_stream.native import build
 from amt_stream.native.loops import build_loops, link_loops
 
 ENGINE_BLOCK_S = 0.01
@@ -33,26 +17,26 @@ def library_path(model: str, fs: int, channels: int, block_ms: float) -> Path:
 
     Raises NotBuilt with the reason if it cannot be built.
     """
-    target = this_target()
-    request = Request(model, fs, channels, block_ms * 1e-3, (target,))
-    if (path := file_of(_what(request))) is not None:
+    target = built_ahead.this_target()
+    request = build.Request(model, fs, channels, block_ms * 1e-3, (target,))
+    if (path := built_ahead.file_of(_what(request))) is not None:
         return path
-    (built,) = linked(request, build_library(request), of_this_computer).values()
-    return store_library(cache_folder() / library_name(request, target), built)
+    (built,) = linked(request, build.build_library(request), of_this_computer).values()
+    return store_library(built_ahead.cache_folder() / library_name(request, target), built)
 
 
 def of_any_linux(target: str) -> list[str]:
     """The command that links the same bytes wherever it runs. Raises NotBuilt without Zig."""
-    return [*zig(), "-target", ZIG_TARGETS[target], *SHARED]
+    return [*build.zig(), "-target", build.ZIG_TARGETS[target], *build.SHARED]
 
 
 def of_this_computer(_target: str) -> list[str]:
     """The command of a compiler that is here, for its own processor."""
-    return [*system_compiler(), *SHARED]
+    return [*build.system_compiler(), *build.SHARED]
 
 
 def linked(
-    request: Request, files: Mapping[str, bytes], command: Callable[[str], list[str]]
+    request: build.Request, files: Mapping[str, bytes], command: Callable[[str], list[str]]
 ) -> dict[str, bytes]:
     """Shared libraries by file name, of the files of `build_library`; for an engine with JSON.
 
@@ -64,7 +48,7 @@ def linked(
         for file, content in files.items():
             (folder / file).write_bytes(content)
         for target in request.targets:
-            link(folder, request.model, target, command(target), "whole.so")
+            build.link(folder, request.model, target, command(target), "whole.so")
             name = library_name(request, target)
             libraries[name] = (folder / "whole.so").read_bytes()
             if request.for_engine:
@@ -82,18 +66,18 @@ def store_library(path: Path, content: bytes) -> Path:
         Path(draft.name).chmod(0o644)
         Path(draft.name).replace(path)
     except OSError as error:
-        raise NotBuilt(f"{path.parent} cannot be written: {error.strerror}") from error
+        raise built_ahead.NotBuilt(f"{path.parent} cannot be written: {error.strerror}") from error
     return path
 
 
-def library_name(request: Request, target: str) -> str:
+def library_name(request: build.Request, target: str) -> str:
     """The name of a library's file; it changes with the sources."""
-    return file_name(_what(request), target)
+    return built_ahead.file_name(_what(request), target)
 
 
-def _what(request: Request) -> str:
+def _what(request: build.Request) -> str:
     if request.for_engine:
-        return engine_library(request.model, request.fs, request.channels)
+        return built_ahead.engine_library(request.model, request.fs, request.channels)
     return f"{request.model}-{request.fs}-{request.channels}-{request.block_s * 1e3:g}"
 
 
@@ -110,8 +94,10 @@ def build_for_engines(
     """
     for target, content in build_loops(targets).items():
         built = link_loops(content, command(target))
-        yield store_library(folder / file_name(LOOPS, target), built)
+        yield store_library(folder / built_ahead.file_name(built_ahead.LOOPS, target), built)
     for model, fs, channels in models:
-        request = Request(model, fs, channels, ENGINE_BLOCK_S, tuple(targets), for_engine=True)
-        for name, content in linked(request, build_library(request), command).items():
+        request = build.Request(
+            model, fs, channels, ENGINE_BLOCK_S, tuple(targets), for_engine=True
+        )
+        for name, content in linked(request, build.build_library(request), command).items():
             yield store_library(folder / name, content)

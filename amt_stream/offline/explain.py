@@ -20,16 +20,7 @@ from amt_stream.meters.frames import Frames
 from amt_stream.meters.names import SIDES
 from amt_stream.meters.presets import Preset
 from amt_stream.meters.rows import JoinedRows, readings_of
-from amt_stream.meters.rows.models.band_shares import (
-    HIGHEST_HZ,
-    LEAST_VALUE,
-    LOWEST_HZ,
-    as_shares,
-    band_limits,
-    band_weights,
-    binaural_parts,
-    higher_parts,
-)
+from amt_stream.meters.rows.models import band_shares
 from amt_stream.offline.jobs import each
 from amt_stream.offline.measure import Report, measure
 from amt_stream.offline.whole_sound import WholeSound, read_whole
@@ -148,8 +139,8 @@ def explain(
     calibration: float | Calibration | None = None,
     bands: str = "octave",
     field: str = "free",
-    lowest_hz: float = LOWEST_HZ,
-    highest_hz: float = HIGHEST_HZ,
+    lowest_hz: float = band_shares.LOWEST_HZ,
+    highest_hz: float = band_shares.HIGHEST_HZ,
     jobs: int = 1,
     report: Report = lambda done, runs: None,
     channels: Sequence[int] | None = None,
@@ -187,15 +178,15 @@ def explain(
             f"the sound has {len(whole.samples) / whole.fs:.2g} s, of which roughness does not "
             f"count the first {START_S:g} s: give {LEAST_S:g} s or more"
         )
-    limits = band_limits(WIDTHS[bands], lowest_hz, highest_hz)
+    limits = band_shares.band_limits(WIDTHS[bands], lowest_hz, highest_hz)
     limits = limits[limits[:, 0] < whole.fs / 2]
     run = _run(whole, field)
     report(1, len(limits) + 1)
     ears = range(whole.samples.shape[1])
     values = _values(whole, [run for _ in ears])
-    shares, by_second = _shares(run, band_weights(limits))
+    shares, by_second = _shares(run, band_shares.band_weights(limits))
     for name in SHARED:
-        if (values[name] or 0.0) <= LEAST_VALUE:
+        if (values[name] or 0.0) <= band_shares.LEAST_VALUE:
             shares[name].fill(np.nan)
             by_second[name].fill(np.nan)
     places = [{*ears}, *({ear} for ear in ears)][: 2 * len(ears) - 1]
@@ -306,9 +297,9 @@ def _shares(
         values, counted = frames.values, frames.time_s >= START_S
         seconds = np.ceil(frames.time_s - 1e-6).astype(int) - 1
         parts = {
-            "loudness": binaural_parts(values.specific_n),
-            "roughness": binaural_parts(values.specific_r),
-            "tonality": higher_parts(values.specific_t, values.t),
+            "loudness": band_shares.binaural_parts(values.specific_n),
+            "roughness": band_shares.binaural_parts(values.specific_r),
+            "tonality": band_shares.higher_parts(values.specific_t, values.t),
         }
         for second in np.unique(seconds[counted]).tolist():
             there = counted & (seconds == second)
@@ -316,5 +307,7 @@ def _shares(
                 found = of_frames[:, there].sum(1) @ weights
                 totals[name][second] = totals[name].get(second, 0.0) + found
     by_second = {name: np.stack([*found.values()]) for name, found in totals.items()}
-    whole = {name: as_shares(found.sum(0)) for name, found in by_second.items()}
-    return whole, {name: np.stack([*map(as_shares, v)]) for name, v in by_second.items()}
+    whole = {name: band_shares.as_shares(found.sum(0)) for name, found in by_second.items()}
+    return whole, {
+        name: np.stack([*map(band_shares.as_shares, v)]) for name, v in by_second.items()
+    }

@@ -10,14 +10,7 @@ from pathlib import Path
 from amt_stream.core.json_types import JsonDict
 from amt_stream.core.words import counted
 from amt_stream.engine.clock import ClockReading
-from amt_stream.sessions.files import (
-    LONGEST_LINE,
-    GrowingFile,
-    SessionError,
-    as_session_error,
-    held_elsewhere,
-    set_aside,
-)
+from amt_stream.sessions import files
 
 CHAIN = "chain.jsonl"
 BEGINNING = ""
@@ -52,8 +45,8 @@ def read_chain(path: Path) -> tuple[list[Entry], int]:
     """
     entries: list[Entry] = []
     size = 0
-    with as_session_error(path, "read"), path.open("rb") as file:
-        while line := file.readline(LONGEST_LINE):
+    with files.as_session_error(path, "read"), path.open("rb") as file:
+        while line := file.readline(files.LONGEST_LINE):
             if not line.endswith(b"\n"):
                 break
             try:
@@ -67,7 +60,9 @@ def read_chain(path: Path) -> tuple[list[Entry], int]:
             if not whole:
                 if not file.read(1):  # an incomplete last line can end like this too
                     break
-                raise SessionError(f"{path}, line {len(entries) + 1} is not an entry of a chain")
+                raise files.SessionError(
+                    f"{path}, line {len(entries) + 1} is not an entry of a chain"
+                )
             entries.append(entry)
             size += len(line)
     return entries, size
@@ -129,18 +124,18 @@ class HashChain:
         self.path = folder / CHAIN
         self.repaired: Path | None = None
         self.entries: list[Entry] = []
-        with as_session_error(self.path, "written"):
+        with files.as_session_error(self.path, "written"):
             new = not os.path.lexists(self.path)
-            self._file = GrowingFile(self.path, None if new else 0)
+            self._file = files.GrowingFile(self.path, None if new else 0)
         try:
             _lock(self._file, folder)
             if not new:
                 self.entries, size = read_chain(self.path)
-                with as_session_error(self.path, "written"):
+                with files.as_session_error(self.path, "written"):
                     if self.path.stat().st_size > size:
                         self._file.close()
-                        self.repaired = set_aside(self.path, size)
-                        self._file = GrowingFile(self.path, size if size else None)
+                        self.repaired = files.set_aside(self.path, size)
+                        self._file = files.GrowingFile(self.path, size if size else None)
                         _lock(self._file, folder)
                     self._file.size = size
         except BaseException:
@@ -179,7 +174,7 @@ class HashChain:
 
     def begin_again(self) -> None:
         """Continue in a new file if the old one is gone; its entries show how many are missing."""
-        file = GrowingFile(self.path)
+        file = files.GrowingFile(self.path)
         self._file.close()
         self._file = file
         _lock(file, self.path.parent)
@@ -190,9 +185,9 @@ class HashChain:
             self._file.close()
 
 
-def _lock(file: GrowingFile, folder: Path) -> None:
-    if held_elsewhere(file.fileno()):
-        raise SessionError(
+def _lock(file: files.GrowingFile, folder: Path) -> None:
+    if files.held_elsewhere(file.fileno()):
+        raise files.SessionError(
             f"a running meter writes {folder}: stop it first, or give another folder"
         )
 
@@ -201,6 +196,6 @@ def is_locked(folder: Path) -> bool:
     """Whether a running meter writes this session."""
     try:
         with (folder / CHAIN).open("rb") as file:
-            return held_elsewhere(file.fileno(), shared=True)
+            return files.held_elsewhere(file.fileno(), shared=True)
     except OSError:
         return False

@@ -20,14 +20,8 @@ from amt_stream.core.tables import PLAIN, TableError, separator_of
 from amt_stream.core.workbooks import XLSX
 from amt_stream.meters.frames import Chunk, Event, Fault
 from amt_stream.meters.rows.block import MICROPHONE
+from amt_stream.sessions import database
 from amt_stream.sessions.chain import CHAIN, present, read_chain
-from amt_stream.sessions.database import (
-    BROKEN_WORDS,
-    EVENT,
-    quoted,
-    refuse_other_tables,
-    table_columns,
-)
 from amt_stream.sessions.files import LONGEST_LINE, SessionError, as_session_error
 from amt_stream.sessions.folder import DATABASE, PARQUET, PART, read_descriptions, require_files
 from amt_stream.sessions.parquet import rows_in
@@ -205,7 +199,7 @@ def _event(data: JsonDict) -> Event:
     kinds: tuple[Callable[[Any], Any], ...] = (str, _count, float, float, _count, str, str, str)
     # Older logs lack these.
     given = {**data, **{name: data.get(name) or "" for name in ("microphone", "cause")}}
-    values = (kind(given[name]) for kind, name in zip(kinds, EVENT, strict=True))
+    values = (kind(given[name]) for kind, name in zip(kinds, database.EVENT, strict=True))
     event = Event(*values)
     if not abs(event.time_s) <= LONGEST_S:
         raise ValueError(f"its time_s is {event.time_s:g}")
@@ -237,9 +231,9 @@ class opened:
     def _look(self) -> None:
         self.connection.execute("PRAGMA trusted_schema = OFF")
         try:
-            refuse_other_tables(self.connection)
+            database.refuse_other_tables(self.connection)
         except UnicodeDecodeError as error:
-            raise sqlite3.DatabaseError(BROKEN_WORDS) from error
+            raise sqlite3.DatabaseError(database.BROKEN_WORDS) from error
 
     def __enter__(self) -> sqlite3.Connection:
         return self.connection
@@ -251,10 +245,12 @@ class opened:
 def _selected(
     connection: sqlite3.Connection, table: str, run: int, order: str
 ) -> Iterator[JsonDict]:
-    names = [name for name in table_columns(connection, table) if name not in ("id", "run")]
+    names = [
+        name for name in database.table_columns(connection, table) if name not in ("id", "run")
+    ]
     if not names:
         return
-    listed = ", ".join(f"{table}.{quoted(name)}" for name in names)
+    listed = ", ".join(f"{table}.{database.quoted(name)}" for name in names)
     for row in connection.execute(
         f"SELECT {listed} FROM {table} WHERE run = ? ORDER BY id {order}", (run,)
     ):

@@ -8,14 +8,8 @@ from typing import TypeGuard
 from amt_stream.core.safe_text import sentence
 from amt_stream.core.words import counted
 from amt_stream.meters.frames import Event
+from amt_stream.sessions import database
 from amt_stream.sessions.chain import REMOVED, Entry, first_break, head_of, is_locked, present
-from amt_stream.sessions.database import (
-    MOST_ROWS,
-    TABLES,
-    hash_of_headers,
-    sha256_of_rows,
-    table_columns,
-)
 from amt_stream.sessions.files import SessionError, sha256_of
 from amt_stream.sessions.folder import DATABASE, DESCRIBED, PART
 from amt_stream.sessions.reading import UNREAD, Session, opened
@@ -122,7 +116,7 @@ def _compare_database(folder: Path, entries: list[Entry], verdict: Verdict) -> N
         return
     try:
         with opened(folder) as connection:
-            for table in TABLES:
+            for table in database.TABLES:
                 _compare_table(connection, table, entries, verdict)
     except sqlite3.Error as error:
         verdict.edited.append(f"{DATABASE} cannot be read: {sentence(error)}")
@@ -131,7 +125,7 @@ def _compare_database(folder: Path, entries: list[Entry], verdict: Verdict) -> N
 def _compare_table(
     connection: sqlite3.Connection, table: str, entries: list[Entry], verdict: Verdict
 ) -> None:
-    there = table_columns(connection, table)
+    there = database.table_columns(connection, table)
     end = 0
     for entry in entries:
         if entry.get("table") != table:
@@ -152,11 +146,11 @@ def _compare_table(
             verdict.missing.append(f"{where}: {last - first + 1 - held} are missing")
         elif (
             not set(map(str, columns)) <= set(there)
-            or sha256_of_rows(connection, table, [*map(str, columns)], first, last)
+            or database.sha256_of_rows(connection, table, [*map(str, columns)], first, last)
             != entry["sha256"]
         ):
             verdict.edited.append(f"{where} were edited")
-        elif not hash_of_headers(connection, table, first, last).items() <= entry.items():
+        elif not database.hash_of_headers(connection, table, first, last).items() <= entry.items():
             verdict.edited.append(f"the header of {where} was edited")
     behind = connection.execute(f"SELECT count(*) FROM {table} WHERE id > ?", (end,)).fetchone()[0]
     if behind:
@@ -164,7 +158,7 @@ def _compare_table(
 
 
 def _is_number(value: object) -> TypeGuard[int]:
-    return isinstance(value, int) and 0 < value < MOST_ROWS
+    return isinstance(value, int) and 0 < value < database.MOST_ROWS
 
 
 def _open_parts(session: Session, verdict: Verdict) -> None:

@@ -24,12 +24,7 @@ from amt_stream.service.reference import ReferenceTone
 from amt_stream.service.specific import asks
 from amt_stream.service.station import Await, Made, Station
 from amt_stream.service.systemd import manager
-from amt_stream.service.transports.http_endpoint import (
-    INFLUX_TOKEN,
-    POST_TOKEN,
-    Endpoint,
-    influx_endpoint,
-)
+from amt_stream.service.transports import http_endpoint
 from amt_stream.service.transports.http_sender import token_from
 from amt_stream.service.transports.influx import Influx
 from amt_stream.service.transports.lsl import NAME, Lsl
@@ -161,13 +156,13 @@ def _mqtt(args: ServeOptions) -> list[Transport]:
 def _influx(args: ServeOptions) -> list[Transport]:
     if args.influx is None:
         return []
-    token = token_from(args.influx_token, INFLUX_TOKEN)
-    return [Influx(influx_endpoint(args.influx, token), args.identity)]
+    token = token_from(args.influx_token, http_endpoint.INFLUX_TOKEN)
+    return [Influx(http_endpoint.influx_endpoint(args.influx, token), args.identity)]
 
 
 def _posts(args: ServeOptions) -> list[Transport]:
-    token = token_from(args.post_token, POST_TOKEN) if args.post else None
-    places = [str(Endpoint(one.url)) for one in args.post]
+    token = token_from(args.post_token, http_endpoint.POST_TOKEN) if args.post else None
+    places = [str(http_endpoint.Endpoint(one.url)) for one in args.post]
     if token is not None and len(set(places)) > 1:
         raise WrongUsage(
             f"one token would go to all of {', '.join(places)}: leave it out, or --post to one"

@@ -20,17 +20,7 @@ from amt_stream.dsp.stipa_signal import CELL_S, FS, OCTAVES, PERIOD_S
 from amt_stream.engine.devices.player import Player
 from amt_stream.meters.accumulators.stipa import SETTLE_S, StiResult
 from amt_stream.sessions.results.stipa_positions import StiPosition
-from amt_stream.views.stipa import (
-    BEGIN_S,
-    MODEL,
-    NOISE_S,
-    USUAL_S,
-    StiMeasurement,
-    overall_text,
-    play_signal,
-    progress_text,
-    write_signal,
-)
+from amt_stream.views import stipa
 
 TURN_S = 0.2
 LATE_S = 1.0
@@ -51,9 +41,9 @@ def run_stipa(args: StipaOptions) -> int:
     source = args.source or "mic"
     live = source in DEVICES
     if args.noise_first:
-        return _measure_noise(replace(args, duration=args.duration or NOISE_S), source)
+        return _measure_noise(replace(args, duration=args.duration or stipa.NOISE_S), source)
     plays = live and not args.no_play
-    seconds = args.duration or (USUAL_S if live else None)
+    seconds = args.duration or (stipa.USUAL_S if live else None)
     args = replace(args, fast=not live, duration=None)
     with _playing(args) if plays else contextlib.nullcontext() as player:
         measurement = _measured(args, source, seconds, player)
@@ -65,7 +55,7 @@ def _write(args: StipaOptions, path: Path) -> int:
     """Write the signal as a sound file."""
     if refusal := not_to_write(path, args.force):
         raise Mistake(refusal)
-    write_signal(path, args.samplerate or FS, args.seed, args.play_level)
+    stipa.write_signal(path, args.samplerate or FS, args.seed, args.play_level)
     say(f"{path}: {PERIOD_S} s of the STIPA test signal, to be repeated without a pause")
     return 0
 
@@ -74,15 +64,15 @@ def _write(args: StipaOptions, path: Path) -> int:
 def _playing(args: StipaOptions) -> "Iterator[Player]":
     """Play the signal meanwhile."""
     say("making the test signal")
-    with play_signal(args.seed, args.play_level, args.play_on) as player:
+    with stipa.play_signal(args.seed, args.play_level, args.play_on) as player:
         say("playing; --no-play measures a signal that another device plays")
-        time.sleep(BEGIN_S)
+        time.sleep(stipa.BEGIN_S)
         yield player
 
 
 def _measured(
     args: StipaOptions, source: str, seconds: float | None, player: Player | None = None
-) -> StiMeasurement:
+) -> stipa.StiMeasurement:
     """Measure for so many seconds, or to the end of a file."""
     from amt_stream.cli.compiling import say_when_compiling
     from amt_stream.engine.engine import Engine
@@ -98,9 +88,9 @@ def _measured(
         raise WrongUsage("the signal is measured with one microphone: give --channels once")
     fs = given.source.fs
     try:
-        models = {MODEL: catalog.entry(MODEL).build(fs)}
+        models = {stipa.MODEL: catalog.entry(stipa.MODEL).build(fs)}
         own = StipaReadings(min(2, len(given.channels)))
-        latest = LatestReadings(JoinedRows({MODEL: own}, 100, fs))
+        latest = LatestReadings(JoinedRows({stipa.MODEL: own}, 100, fs))
         engine = Engine(
             given.source, models, [latest], calibration=given.calibration, channels=given.pick
         )
@@ -108,7 +98,7 @@ def _measured(
         raise Mistake(error) from error
     if seconds is not None:
         own.cover(0.0, seconds + (0.0 if args.fast else SETTLE_S))
-    measurement = StiMeasurement(latest, player)
+    measurement = stipa.StiMeasurement(latest, player)
     with engine:
         ending.hold()
         watch, line = Watch(engine), _LiveResult()
@@ -149,7 +139,7 @@ class _LiveResult:
         if result is None or (not self._replaces and result.seconds < self._next_s):
             return
         self._next_s = result.seconds + LINE_S
-        words = progress_text(result)
+        words = stipa.progress_text(result)
         if not self._replaces:
             say(words)
             return
@@ -182,7 +172,7 @@ def _report(args: StipaOptions, one: StiPosition) -> int:
         print("\n".join(map(plain, _lines(one))))
     if args.save is not None:
         positions = save_position(Path(args.save), one)
-        if len(positions) > 1 and (words := overall_text(positions)):
+        if len(positions) > 1 and (words := stipa.overall_text(positions)):
             say(words)
         if args.report is not None:
             write_page(page_target(args.report, force=True), stipa_page(positions))

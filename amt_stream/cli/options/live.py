@@ -9,36 +9,21 @@ from amt_stream.cli.options.arguments import Broker, EachMicrophone, address, br
 from amt_stream.cli.options.parser import ListsDevices, Options
 from amt_stream.core.formats import ROW_FORMATS
 from amt_stream.core.values import Choice, Number, parse_microphone
+from amt_stream.meters import specification
 from amt_stream.meters.calibration import CALIBRATOR_UNCERTAINTY_DB, LONGEST_VALID_DAYS, VALID_DAYS
 from amt_stream.meters.output_settings import CsvSettings, EventSettings, LimitSettings, LogSettings
 from amt_stream.meters.setting import changed, setting, switch
-from amt_stream.meters.specification import (
-    NONE,
-    CalibrationSettings,
-    CorrectionSettings,
-    InputSettings,
-    LiveInputSettings,
-    ModelSettings,
-    RowSettings,
-)
 from amt_stream.service.identity import Identity, parse_label, parse_station
-from amt_stream.service.transports.http_endpoint import (
-    INFLUX_TOKEN,
-    POST_TOKEN,
-    Recipient,
-    influx_url,
-    parse_kinds,
-    parse_recipient,
-)
+from amt_stream.service.transports import http_endpoint
 
 
 @dataclass(frozen=True)
 class LiveOptions(
-    LiveInputSettings,
-    CalibrationSettings,
-    CorrectionSettings,
-    ModelSettings,
-    RowSettings,
+    specification.LiveInputSettings,
+    specification.CalibrationSettings,
+    specification.CorrectionSettings,
+    specification.ModelSettings,
+    specification.RowSettings,
     LimitSettings,
     LogSettings,
     EventSettings,
@@ -47,7 +32,7 @@ class LiveOptions(
     """Options of a live measurement."""
 
     channels: tuple[int, ...] | None = changed(
-        InputSettings,
+        specification.InputSettings,
         "channels",
         about="channels, counted from 1: one for both ears (1) or left and right (1,2), or more "
         "for programme loudness; with --source -, one number is how many there are. Repeat it for "
@@ -242,21 +227,21 @@ class ServeOptions(LiveOptions):
         "send rows, events and states as line protocol to this address of InfluxDB or of another "
         "server that accepts it: http://HOST:8086/api/v2/write?org=ORG&bucket=BUCKET, or "
         "http://HOST:8181/api/v3/write_lp?db=DATABASE",
-        parse=influx_url,
+        parse=http_endpoint.influx_url,
         lack="an address: add --influx URL",
     )
     influx_token: str | None = setting(
         "--influx-token FILE",
         "file with the token of that server",
-        usual=f"{INFLUX_TOKEN} in the environment, if set",
+        usual=f"{http_endpoint.INFLUX_TOKEN} in the environment, if set",
         needs="influx",
     )
-    post: Sequence[Recipient] = setting(
+    post: Sequence[http_endpoint.Recipient] = setting(
         "--post URL",
         "post each event, such as a limit that changes its state, to this URL as JSON; "
         "ntfy:https://ntfy.sh/TOPIC for a notification by ntfy; may be repeated",
         default=(),
-        parse=parse_recipient,
+        parse=http_endpoint.parse_recipient,
         action="append",
         lack="a URL: add --post URL",
     )
@@ -264,14 +249,14 @@ class ServeOptions(LiveOptions):
         "--post-only KINDS",
         "kinds of events to post, separated by commas, such as limit,lost,back",
         default=(),
-        parse=parse_kinds,
+        parse=http_endpoint.parse_kinds,
         usual="all but checked and removed",
         needs="post",
     )
     post_token: str | None = setting(
         "--post-token FILE",
         "file with the token that the receiver of events needs",
-        usual=f"{POST_TOKEN} in the environment, if set",
+        usual=f"{http_endpoint.POST_TOKEN} in the environment, if set",
         needs="post",
     )
     check_every: float | None = setting(
@@ -306,7 +291,7 @@ class RunOptions(Options):
 
 
 @dataclass(frozen=True)
-class CalibrateOptions(InputSettings, CorrectionSettings, ListsDevices):
+class CalibrateOptions(specification.InputSettings, specification.CorrectionSettings, ListsDevices):
     level: float = setting(
         "--level DB",
         "level of the calibrator's tone in dB SPL",
@@ -320,7 +305,7 @@ class CalibrateOptions(InputSettings, CorrectionSettings, ListsDevices):
         default=1000.0,
     )
     calibrator_uncertainty: float = changed(
-        CalibrationSettings,
+        specification.CalibrationSettings,
         "calibration_uncertainty",
         about="expanded uncertainty (k = 2) of the calibrator's level, stored with the result",
         default=CALIBRATOR_UNCERTAINTY_DB,
@@ -333,10 +318,11 @@ class CalibrateOptions(InputSettings, CorrectionSettings, ListsDevices):
         usual=f"{VALID_DAYS}, an assumption",
     )
     correction: Sequence[str] | None = changed(
-        CorrectionSettings,
+        specification.CorrectionSettings,
         "correction",
         about="frequency response of the microphone, stored for the device with its calibration: "
-        f"a file with lines of hertz and dB (.cal, .txt, .frd); {NONE} removes the stored one",
+        f"a file with lines of hertz and dB (.cal, .txt, .frd); {specification.NONE} removes the "
+        "stored one",
         usual="",
     )
     no_tone: bool = switch("--no-tone", "measure no tone, only store the correction")
@@ -358,7 +344,7 @@ class CalibrateOptions(InputSettings, CorrectionSettings, ListsDevices):
         default="text",
     )
     source: str | None = changed(
-        InputSettings,
+        specification.InputSettings,
         "source",
         about="mic, or a recording of the calibrator: a sound file, or - for PCM",
         usual="mic",

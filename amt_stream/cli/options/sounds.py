@@ -17,22 +17,9 @@ from amt_stream.core.values import (
     parse_channels_or_each,
     parse_path,
 )
-from amt_stream.meters import catalog
+from amt_stream.meters import catalog, specification
 from amt_stream.meters.output_settings import CsvSettings, LimitSettings
 from amt_stream.meters.setting import changed, setting, switch
-from amt_stream.meters.specification import (
-    FASTEST_FS,
-    LENGTHS,
-    PCM_FS,
-    SLOWEST_FS,
-    CalibrationSettings,
-    CorrectionSettings,
-    InputSettings,
-    LiveInputSettings,
-    ModelSettings,
-    RowSettings,
-    parse_models,
-)
 from amt_stream.native.targets import TARGETS
 
 
@@ -47,10 +34,10 @@ def _row_steps() -> str:
 
 @dataclass(frozen=True)
 class AnalyzeOptions(
-    CalibrationSettings,
-    CorrectionSettings,
-    ModelSettings,
-    RowSettings,
+    specification.CalibrationSettings,
+    specification.CorrectionSettings,
+    specification.ModelSettings,
+    specification.RowSettings,
     CsvSettings,
     LimitSettings,
     Options,
@@ -108,21 +95,21 @@ class AnalyzeOptions(
         about="begin CSV with the column names, for spreadsheets; the header goes to "
         "FILE.csv.header.json beside each file, or to standard error, as a line of JSON",
     )
-    step_ms: int | None = changed(RowSettings, "step_ms", usual=_row_steps)
+    step_ms: int | None = changed(specification.RowSettings, "step_ms", usual=_row_steps)
     replace_invalid: bool = switch(
         "--replace-invalid",
         "replace NaN, infinity and samples beyond a million times full scale by 0, report how many "
         "there were, and leave them out of statistics",
     )
     channels: tuple[int, ...] | str | None = changed(
-        InputSettings,
+        specification.InputSettings,
         "channels",
         about="channels: 1, or 1,2, or more for programme loudness; all (or each) analyzes every "
         "channel separately",
         parse=parse_channels_or_each,
     )
-    layout: str | None = changed(LiveInputSettings, "layout")
-    keep_offset: bool = changed(LiveInputSettings, "keep_offset")
+    layout: str | None = changed(specification.LiveInputSettings, "layout")
+    keep_offset: bool = changed(specification.LiveInputSettings, "keep_offset")
     jobs: int = setting(
         "--jobs N",
         "number of processes, for several files at once or for the parts of a long one",
@@ -154,10 +141,10 @@ class AnalyzeOptions(
         CalibrateOptions, "frequency", default=None, usual="1000 or 250, as the recording has"
     )
     interval: int | None = changed(
-        RowSettings,
+        specification.RowSettings,
         "interval",
-        about=f"write statistics of each interval instead of rows: {LENGTHS}. Intervals follow the "
-        "clock with --began, and otherwise the time since the start",
+        about=f"write statistics of each interval instead of rows: {specification.LENGTHS}. "
+        "Intervals follow the clock with --began, and otherwise the time since the start",
     )
     began: Moment | None = setting(
         "--began WHEN",
@@ -166,7 +153,7 @@ class AnalyzeOptions(
         parse=date_and_time,
     )
     zone: Any = changed(
-        RowSettings,
+        specification.RowSettings,
         "zone",
         about="time zone of intervals, --local-time and --began, such as Europe/Berlin or UTC",
     )
@@ -189,14 +176,14 @@ class MatchOptions(Options):
         default="ltl",
     )
     channels: tuple[int, ...] | None = changed(
-        InputSettings,
+        specification.InputSettings,
         "channels",
         about="channels of each file: 1, or 1,2; or more, with --by lufs",
         parse=parse_channels,
     )
-    layout: str | None = changed(LiveInputSettings, "layout", about=LAYOUT_OF_EACH)
-    full_scale_db: float | None = changed(CalibrationSettings, "full_scale_db")
-    field: str | None = changed(ModelSettings, "field", usual="free")
+    layout: str | None = changed(specification.LiveInputSettings, "layout", about=LAYOUT_OF_EACH)
+    full_scale_db: float | None = changed(specification.CalibrationSettings, "full_scale_db")
+    field: str | None = changed(specification.ModelSettings, "field", usual="free")
     out: str | None = setting(
         "--out FOLDER",
         "also write the sounds with their gains, the reference unchanged, as 32-bit float WAV",
@@ -210,9 +197,9 @@ class MatchOptions(Options):
 class ExplainOptions(Options):
     file: str = setting("FILE", "a file of sound of 1 s or more", default="")
     channels: tuple[int, ...] | None = changed(
-        InputSettings, "channels", about="one or two channels of the file: 1, or 1,2"
+        specification.InputSettings, "channels", about="one or two channels of the file: 1, or 1,2"
     )
-    layout: str | None = changed(LiveInputSettings, "layout")
+    layout: str | None = changed(specification.LiveInputSettings, "layout")
     bands: str = setting(
         "--bands WIDTH",
         "width of the bands: octaves (default) or thirds of an octave",
@@ -231,7 +218,7 @@ class ExplainOptions(Options):
         Number(31.5, 16000, "Hz"),
         default=16000.0,
     )
-    full_scale_db: float | None = changed(CalibrationSettings, "full_scale_db")
+    full_scale_db: float | None = changed(specification.CalibrationSettings, "full_scale_db")
     field: str = setting(
         "--field NAME",
         "sound field at the microphone: free (default) or diffuse",
@@ -257,7 +244,7 @@ class SelftestOptions(Options):
             f"check only some of {', '.join(catalog.names(lambda entry: entry.checks is not None))}"
             ", separated by commas"
         ),
-        parse=parse_models,
+        parse=specification.parse_models,
     )
     way: tuple[str, ...] | None = setting(
         "--way LIST",
@@ -301,8 +288,8 @@ class ExportOptions(Options):
     fs: int = setting(
         "-r --samplerate HZ",
         "sampling rate",
-        Number(SLOWEST_FS, FASTEST_FS, "Hz", whole=True),
-        default=PCM_FS,
+        Number(specification.SLOWEST_FS, specification.FASTEST_FS, "Hz", whole=True),
+        default=specification.PCM_FS,
     )
     channels: int = setting(
         "-c --channels N",

@@ -5,16 +5,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from amt_stream.cli.messages import Mistake
+from amt_stream.core import tables
 from amt_stream.core.files import NotThatFile, decoded, small_content
 from amt_stream.core.safe_text import brief
-from amt_stream.core.tables import (
-    Line,
-    TableError,
-    decimal_number,
-    lines_in,
-    records_in,
-    whole_number,
-)
 from amt_stream.core.workbooks import OLD_SIGNATURE, SIGNATURE, read_workbook
 from amt_stream.meters.calibration import Calibration
 
@@ -33,14 +26,16 @@ def calibration_table(path: Path) -> dict[tuple[str, int | None], Calibration]:
     try:
         content = small_content(path)
         if content.startswith(OLD_SIGNATURE):
-            raise TableError("it is a workbook of an old Excel (.xls): save it as .xlsx or CSV")
+            raise tables.TableError(
+                "it is a workbook of an old Excel (.xls): save it as .xlsx or CSV"
+            )
         is_workbook = content.startswith(SIGNATURE)
-        names, records = records_in(
-            _lines_of_workbook(path) if is_workbook else lines_in(decoded(content))
+        names, records = tables.records_in(
+            _lines_of_workbook(path) if is_workbook else tables.lines_in(decoded(content))
         )
     except NotThatFile as error:
         raise Mistake(f"{path} {error}") from error
-    except TableError as error:
+    except tables.TableError as error:
         raise Mistake(f"{path}: {error}") from error
     except UnicodeDecodeError as error:
         raise Mistake(f"{path} is not text: save the table as CSV in UTF-8") from error
@@ -70,7 +65,7 @@ def name_in_table(name: str) -> str:
 
 
 def _channel(text: str) -> int:
-    channel = whole_number(text)
+    channel = tables.whole_number(text)
     if channel < 1:
         raise ValueError(f"channel is {channel}: channels are counted from 1")
     return channel
@@ -78,11 +73,11 @@ def _channel(text: str) -> int:
 
 def _full_scale_db(row: Mapping[str, str]) -> float:
     if FULL_SCALE in row:
-        return decimal_number(row[FULL_SCALE])
-    return 94.0 - decimal_number(row[SENSITIVITY])
+        return tables.decimal_number(row[FULL_SCALE])
+    return 94.0 - tables.decimal_number(row[SENSITIVITY])
 
 
-def _lines_of_workbook(path: Path) -> Iterator[Line]:
+def _lines_of_workbook(path: Path) -> Iterator[tables.Line]:
     for place, row in enumerate(read_workbook(path), 1):
         cells = ["" if value is None else str(value) for value in row]
         if any(map(str.strip, cells)) and not cells[0].startswith("#"):

@@ -12,14 +12,9 @@ from torch import Tensor
 
 from amt_stream.dsp.data import table
 from amt_stream.dsp.functional.compiler.dispatch import compiled
+from amt_stream.dsp.functional.ecma418 import tones
 from amt_stream.dsp.functional.ecma418.bands import BANDS, BANDWIDTHS, CENTERS, FS, HOP, SIZES, WAIT
 from amt_stream.dsp.functional.ecma418.parts import loudness_of_parts, tonality_of_parts
-from amt_stream.dsp.functional.ecma418.tones import (
-    STATE_SHAPES,
-    TonalTables,
-    tonal_and_noise,
-    tonal_and_noise_in_place,
-)
 from amt_stream.dsp.functional.ecma418.tones import State as Memory
 from amt_stream.dsp.functional.filters.direct_form import direct_form, direct_form_in_place
 from amt_stream.dsp.functional.gammatone import gammatone_sum, gammatone_sum_in_place, one_poles
@@ -234,8 +229,8 @@ class ECMATonalNoise(OfBlocks):
     latency = Fraction(WAIT * HOP)
     out_time_dim = -2
     fs = FS
-    keeps_double = (*TonalTables._fields, *Memory._fields)
-    memory = TonalTables, Memory, STATE_SHAPES
+    keeps_double = (*tones.TonalTables._fields, *Memory._fields)
+    memory = tones.TonalTables, Memory, tones.STATE_SHAPES
 
     def __init__(self, lead_in: int = 0) -> None:
         super().__init__(lead_in)
@@ -254,10 +249,10 @@ class ECMATonalNoise(OfBlocks):
         self.register_table("weights", weights)
 
     def after(self, x: Tensor, tables: Any, state: Any) -> tuple[Tensor, Any]:
-        return tonal_and_noise(x.double(), tables, state)
+        return tones.tonal_and_noise(x.double(), tables, state)
 
     def in_place(self, x: Tensor, tables: Any, state: Any) -> Tensor:
-        return tonal_and_noise_in_place(x, tables, state)
+        return tones.tonal_and_noise_in_place(x, tables, state)
 
     def output(self, y: Tensor, dtype: torch.dtype) -> Tensor:
         # In one order, so that sums over bands round alike everywhere.

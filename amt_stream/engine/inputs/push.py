@@ -5,18 +5,11 @@ from typing import Self
 
 import numpy as np
 
-from amt_stream.engine.sources import (
-    Deliver,
-    Source,
-    SourceError,
-    as_block,
-    as_lost,
-    refuse_no_source,
-)
+from amt_stream.engine import sources
 from amt_stream.meters.calibration import Calibration
 
 
-class PushSource(Source):
+class PushSource(sources.Source):
     """Audio that a program pushes, block by block, from any of its threads.
 
         source = PushSource(48000, channels=2)
@@ -46,9 +39,9 @@ class PushSource(Source):
     ) -> None:
         self.fs, self.channels, self.name = fs, channels, name
         self.live, self.calibration = live, calibration
-        refuse_no_source(self)
+        sources.refuse_no_source(self)
         self._lock = threading.Lock()
-        self._deliver: Deliver | None = None
+        self._deliver: sources.Deliver | None = None
         self._refusal = "is not started: start its Engine before pushing"
         self._closed = self._started = False
 
@@ -62,10 +55,10 @@ class PushSource(Source):
         Raises SourceError before the engine has started, after it has stopped, and after `close`;
         TypeError or ValueError for an invalid block.
         """
-        samples, missing = as_block(np.asarray(block), self.channels), as_lost(lost)
+        samples, missing = sources.as_block(np.asarray(block), self.channels), sources.as_lost(lost)
         with self._lock:
             if self._deliver is None:
-                raise SourceError(f"{self.name} {self._refusal}")
+                raise sources.SourceError(f"{self.name} {self._refusal}")
             self._deliver(samples, missing)
 
     def close(self) -> None:
@@ -82,7 +75,7 @@ class PushSource(Source):
     def __exit__(self, *raised: object) -> None:
         self.close()
 
-    def start(self, deliver: Deliver) -> None:
+    def start(self, deliver: sources.Deliver) -> None:
         with self._lock:
             if self._started:
                 raise RuntimeError(f"the source {self.name} was started before: make a new one")

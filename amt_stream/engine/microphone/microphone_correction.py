@@ -7,14 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from amt_stream.dsp.functional.input_gate import (
-    NO_LIMIT,
-    SILENCE,
-    SOUND,
-    SUSPECT,
-    scale_and_check,
-    without_offset,
-)
+from amt_stream.dsp.functional import input_gate
 from amt_stream.dsp.stages.microphone import MicrophoneCorrection
 from amt_stream.dsp.stream import Stream
 from amt_stream.engine.microphone.calibration_in_use import Corrections
@@ -53,13 +46,15 @@ class Corrected:
     ) -> int:
         """Arguments and result are those of `scale_and_check`."""
         if not (np.abs(block) < limit).all():
-            return SUSPECT
+            return input_gate.SUSPECT
         channels = np.empty((self._wide, len(block)), np.float32)
-        without_offset(block, offset, follow, channels)
+        input_gate.without_offset(block, offset, follow, channels)
         with torch.inference_mode():
             y = self._stream(torch.from_numpy(channels)).numpy()
-        scale_and_check(y.T, scale, NO_LIMIT, self._no_offset, 0.0, rows, energy)
-        return SOUND if block.any() else SILENCE
+        input_gate.scale_and_check(
+            y.T, scale, input_gate.NO_LIMIT, self._no_offset, 0.0, rows, energy
+        )
+        return input_gate.SOUND if block.any() else input_gate.SILENCE
 
     def fill(self, rows: NDArray[np.float32], scale: NDArray[np.float32]) -> None:
         """Fill `rows` (row, time) with the filters' response to silence."""
@@ -67,7 +62,7 @@ class Corrected:
         # `scale_and_check` is compiled for contiguous rows, and these may be part of a buffer.
         held = np.empty(rows.shape, rows.dtype)
         energy = np.zeros((len(rows), 1))
-        self(nothing, scale, NO_LIMIT, self._no_offset, 0.0, held, energy)
+        self(nothing, scale, input_gate.NO_LIMIT, self._no_offset, 0.0, held, energy)
         rows[:] = held
 
     def reset(self) -> None:

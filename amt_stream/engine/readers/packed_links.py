@@ -7,15 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.dsp.channel_layout import Layout
-from amt_stream.engine.readers import ogg
+from amt_stream.engine.readers import flac, ogg
 from amt_stream.engine.readers.file_layouts import VORBIS, ordered
-from amt_stream.engine.readers.flac import (
-    LONGEST_FRAME,
-    SIGNS,
-    StreamInfo,
-    ends_with_frame,
-    layout_in,
-)
 from amt_stream.engine.readers.libsndfile import SndfileDecoder
 from amt_stream.engine.readers.link import OVERLAP_S, Link, beyond
 from amt_stream.engine.readers.mpeg import MpegFrames, xing_of
@@ -38,19 +31,19 @@ class FlacLink(Link):
 
     def __init__(self, source: SourceBytes, at: int) -> None:
         self._source, self._at = source, at
-        info = StreamInfo(source, at)
+        info = flac.StreamInfo(source, at)
         samples = info.promised if self._is_as_long_as(info) else None
         decoder = self._opened(info)
         super().__init__(decoder, samples, info.promised, info.layout(decoder.channels), info.bits)
         self.encoding = f"FLAC {info.bits} bit"
 
-    def _opened(self, info: StreamInfo) -> SndfileDecoder:
+    def _opened(self, info: flac.StreamInfo) -> SndfileDecoder:
         head = info.without_length()
         rest = self._at + len(head), beyond(self._at, self._source.size)
-        self._view = View(self._source, [head, rest], ends=SIGNS)
+        self._view = View(self._source, [head, rest], ends=flac.SIGNS)
         return SndfileDecoder(self._view)
 
-    def _is_as_long_as(self, info: StreamInfo) -> bool:
+    def _is_as_long_as(self, info: flac.StreamInfo) -> bool:
         """Whether a file has the last sample that its header says, and none after it."""
         if self._source.size is None or info.promised is None:
             return False
@@ -63,8 +56,8 @@ class FlacLink(Link):
         """Where the decoder met another stream, or where all ends."""
         reached = self._at + self._view.tell()
         first = max(self._at + 1, reached - READ_AHEAD)
-        near = self._source.at(first, reached - first + len(SIGNS[0]))
-        places = [place for place in map(near.find, SIGNS) if place >= 0]
+        near = self._source.at(first, reached - first + len(flac.SIGNS[0]))
+        places = [place for place in map(near.find, flac.SIGNS) if place >= 0]
         return first + min(places) if places else beyond(self._at, self._source.size)
 
     def problem(self, came: int) -> str:
@@ -75,8 +68,8 @@ class FlacLink(Link):
             return super().problem(came)
         if self.promised is not None:
             return ""  # that it is shorter than its header says is all there is to say
-        first = max(self._at, total - LONGEST_FRAME)
-        is_whole = ends_with_frame(self._source.at(first, total - first))
+        first = max(self._at, total - flac.LONGEST_FRAME)
+        is_whole = flac.ends_with_frame(self._source.at(first, total - first))
         return "" if is_whole else "its last frame is not complete"
 
 
@@ -119,14 +112,14 @@ class FlacInOggLink(OggLink):
 
     def _describe(self, first: bytes) -> None:
         at = self._pages.begin + first.find(FLAC_IN_OGG) + len(FLAC_IN_OGG) + 2
-        info = StreamInfo(self._source, at)
+        info = flac.StreamInfo(self._source, at)
         decoder = SndfileDecoder(View(self._source, self._parts(at, info)))
         samples = self._pages.samples if self._is_whole else None
-        layout = layout_in(first, decoder.channels)
+        layout = flac.layout_in(first, decoder.channels)
         Link.__init__(self, decoder, samples, info.promised, layout, info.bits)
         self.encoding = f"FLAC {info.bits} bit"
 
-    def _parts(self, at: int, info: StreamInfo) -> Iterator[bytes | Range]:
+    def _parts(self, at: int, info: flac.StreamInfo) -> Iterator[bytes | Range]:
         bodies, head = self._pages.bodies(), info.without_length()
         yield head
         for _, end in islice(bodies, 1):

@@ -9,16 +9,7 @@ from amt_stream.engine.sinks.sinks import Sinks
 from amt_stream.engine.sources import Block
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.engine.timeline import Timeline
-from amt_stream.meters.frames import (
-    BUFFER,
-    IMPULSE_COUNTING,
-    INTERRUPTED,
-    SILENT,
-    Chunk,
-    Event,
-    Fault,
-    cause_of_gap,
-)
+from amt_stream.meters import frames
 
 EVENTS = 1000
 FULL = "the buffer was full"
@@ -35,12 +26,12 @@ class EventBus:
         self._source, self.sinks = timeline.source, sinks
         self._timeline, self._models = timeline, models
         self._sent_restored = False
-        self._events: deque[Event] = deque(maxlen=EVENTS)
-        self._incoming: deque[tuple[str, str] | Event] = deque()
+        self._events: deque[frames.Event] = deque(maxlen=EVENTS)
+        self._incoming: deque[tuple[str, str] | frames.Event] = deque()
         self._notes: deque[tuple[str, str, str]] = deque()
 
     @property
-    def events(self) -> tuple[Event, ...]:
+    def events(self) -> tuple[frames.Event, ...]:
         """The last events, oldest first [any-thread]."""
         return tuple(self._events.copy())
 
@@ -48,7 +39,7 @@ class EventBus:
         """Queue an event from the source for the model thread [any-thread]."""
         self._incoming.append((kind, text))
 
-    def by_sink(self, event: Event) -> None:
+    def by_sink(self, event: frames.Event) -> None:
         """Queue an event that a sink found in the sound for the model thread [any-thread].
 
         One that leaves out an impulse, or counts it, needs only its time.
@@ -77,8 +68,8 @@ class EventBus:
         with contextlib.suppress(IndexError):
             while self._incoming:
                 event = self._incoming.popleft()
-                if isinstance(event, Event):
-                    if event.kind in IMPULSE_COUNTING:
+                if isinstance(event, frames.Event):
+                    if event.kind in frames.IMPULSE_COUNTING:
                         sample = round(event.time_s * self._source.fs)
                         event = replace(event, sample=sample, utc=self._utc(sample))
                     self._pass(event)
@@ -99,12 +90,12 @@ class EventBus:
 
     def sound(self, block: Block, lost: int, flags: int) -> None:
         """Hand a copy of the sound to every sink that takes sound [model-thread]."""
-        if not self.sinks.takes(Chunk):
+        if not self.sinks.takes(frames.Chunk):
             return
         sample = self._models.position + lost
         samples = block.copy()
         samples.flags.writeable = False
-        self.sinks.give(Chunk(samples, sample, self._utc(sample), lost, flags))
+        self.sinks.give(frames.Chunk(samples, sample, self._utc(sample), lost, flags))
 
     def sink_notes(self) -> None:
         """Send events about failures of sinks, and what sinks report [model-thread]."""
@@ -118,18 +109,18 @@ class EventBus:
             self._tell("restored", self._timeline.first_sample, text="it resumes where it stopped")
         at = self._models.position
         if lost > dropped:
-            why, cause = self._timeline.why_missing(), INTERRUPTED
+            why, cause = self._timeline.why_missing(), frames.INTERRUPTED
             if not why:
-                cause, name = cause_of_gap(flags & ~Fault.OVERLOAD), self._source.name
-                why = GAVE_ZEROS.format(name) if cause == SILENT else f"{name} lost it"
+                cause, name = frames.cause_of_gap(flags & ~frames.Fault.OVERLOAD), self._source.name
+                why = GAVE_ZEROS.format(name) if cause == frames.SILENT else f"{name} lost it"
             self._tell("gap", at, lost - dropped, why, cause=cause)
         if dropped:
-            self._tell("gap", at + lost - dropped, dropped, FULL, cause=BUFFER)
+            self._tell("gap", at + lost - dropped, dropped, FULL, cause=frames.BUFFER)
 
     def gap_of(self, microphone: str, sample: int, samples: int, faults: int) -> None:
         """Send an event after a gap of one microphone has ended [model-thread]."""
-        name, cause = microphone or self._source.name, cause_of_gap(faults)
-        why = GAVE_ZEROS.format(name) if cause == SILENT else f"{name} had no sound"
+        name, cause = microphone or self._source.name, frames.cause_of_gap(faults)
+        why = GAVE_ZEROS.format(name) if cause == frames.SILENT else f"{name} had no sound"
         self._tell("gap", sample, samples, why, microphone, cause)
 
     def here(self, kind: str, text: str, microphone: str = "", cause: str = "") -> None:
@@ -147,12 +138,12 @@ class EventBus:
         cause: str = "",
     ) -> None:
         time_s, utc = sample / self._source.fs, self._utc(sample)
-        self._pass(Event(kind, sample, time_s, utc, samples, text, microphone, cause))
+        self._pass(frames.Event(kind, sample, time_s, utc, samples, text, microphone, cause))
 
     def _utc(self, sample: int) -> float:
         time_s = sample / self._source.fs
         return self._timeline.epoch(time_s) + time_s
 
-    def _pass(self, event: Event) -> None:
+    def _pass(self, event: frames.Event) -> None:
         self._events.append(event)
         self.sinks.give(event)

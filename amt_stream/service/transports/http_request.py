@@ -8,13 +8,8 @@ from typing import TYPE_CHECKING, Self
 
 from amt_stream import __version__
 from amt_stream.core.safe_text import brief, plain
+from amt_stream.service.transports import transport
 from amt_stream.service.transports.http_endpoint import Endpoint
-from amt_stream.service.transports.transport import (
-    Abandoned,
-    ServiceError,
-    missing,
-    refused_certificate,
-)
 
 if TYPE_CHECKING:
     from httpx import Response
@@ -66,7 +61,7 @@ class HttpRequest:
         try:
             import httpx
         except ModuleNotFoundError as error:
-            raise missing(f"messages to {endpoint} need httpx") from error
+            raise transport.missing(f"messages to {endpoint} need httpx") from error
         self._endpoint = endpoint
         self._connecting = httpx.ConnectTimeout
         self._failures = (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError)
@@ -79,7 +74,7 @@ class HttpRequest:
                 limits=httpx.Limits(max_keepalive_connections=0),
             )
         except (ImportError, ValueError) as error:
-            raise ServiceError(
+            raise transport.ServiceError(
                 f"the proxy that the environment names cannot be used: {plain(error)}; correct or "
                 "unset ALL_PROXY, HTTP_PROXY and HTTPS_PROXY"
             ) from error
@@ -90,7 +85,7 @@ class HttpRequest:
 
     def __enter__(self) -> Self:
         self._loop = self._runner.get_loop()
-        self._loop.set_default_executor(Abandoned())
+        self._loop.set_default_executor(transport.Abandoned())
         return self
 
     def __exit__(self, *raised: object) -> None:
@@ -127,7 +122,7 @@ class HttpRequest:
             return Answer(words="was not waited for at the end")
         except self._failures as error:
             reached = f"cannot be reached: {plain(error) or type(error).__name__}"
-            return Answer(words=plain(refused_certificate(error)) or reached)
+            return Answer(words=plain(transport.refused_certificate(error)) or reached)
         finally:
             self._client.cookies.clear()
 

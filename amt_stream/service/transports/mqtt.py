@@ -15,17 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from amt_stream.core.safe_text import sentence
 from amt_stream.core.words import counted
 from amt_stream.service.message import MAIN, Message, Thinned
+from amt_stream.service.transports import transport
 from amt_stream.service.transports.home_assistant import Sensors, discovery
 from amt_stream.service.transports.stdio import asked_in
-from amt_stream.service.transports.transport import (
-    Abandoned,
-    ServiceError,
-    Wire,
-    host_and_port,
-    missing,
-    refused_certificate,
-    secret_in,
-)
 
 if TYPE_CHECKING:
     from aiomqtt import Client
@@ -61,7 +53,7 @@ class Broker:
     password: str | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
-        return host_and_port(self.host, self.port)
+        return transport.host_and_port(self.host, self.port)
 
     def with_login(self, path: str | None) -> Self:
         """A copy with the login of a file (user on the first line, password on the second).
@@ -70,11 +62,11 @@ class Broker:
         """
         if path is None:
             return replace(self, user=os.environ.get(USER), password=os.environ.get(PASSWORD))
-        lines = secret_in(path).splitlines()
+        lines = transport.secret_in(path).splitlines()
         while len(lines) > 2 and not lines[-1]:
             lines.pop()
         if len(lines) != 2 or not lines[0]:
-            raise ServiceError(
+            raise transport.ServiceError(
                 f"{path} has {counted(len(lines), 'line')}: write the user on one and the password "
                 "on another"
             )
@@ -91,7 +83,7 @@ def problem(broker: Broker, error: Exception) -> str:
     if getattr(getattr(error, "rc", None), "value", None) in LOGIN_REFUSED:
         refused = "refuses this user and password"
         return refused if broker.user else "wants a user and password: give --mqtt-login FILE"
-    return refused_certificate(error) or f"does not answer: {str(error) or 'timeout'}"
+    return transport.refused_certificate(error) or f"does not answer: {str(error) or 'timeout'}"
 
 
 class Post(NamedTuple):
@@ -135,22 +127,22 @@ class Mqtt:
         self._wanted = not if_there
         self._state: tuple[object, ...] = ()
         self._state_at = 0.0
-        self._wire: Wire | None = None
+        self._wire: transport.Wire | None = None
         self._run: asyncio.Task[None] | None = None
 
-    async def open(self, wire: Wire) -> None:
+    async def open(self, wire: transport.Wire) -> None:
         """Begin to connect; the broker may appear later."""
         try:
             import aiomqtt  # noqa: F401
         except ModuleNotFoundError as error:
-            raise missing("MQTT needs aiomqtt") from error
+            raise transport.missing("MQTT needs aiomqtt") from error
         if type(asyncio.get_running_loop()).add_reader is asyncio.AbstractEventLoop.add_reader:
             words = (
                 "MQTT does not run in Python's event loop on Windows: use another transport, such "
                 "as --udp to a program that publishes"
             )
             if self._wanted:
-                raise ServiceError(words)
+                raise transport.ServiceError(words)
             logging.getLogger("amt_stream").warning(words)
             return
         self._wire = wire
@@ -245,7 +237,9 @@ class Mqtt:
         The library would wait in a thread, and the program could not end before it.
         """
         broker, loop = self._broker, asyncio.get_running_loop()
-        known = loop.run_in_executor(Abandoned(), socket.getaddrinfo, broker.host, broker.port)
+        known = loop.run_in_executor(
+            transport.Abandoned(), socket.getaddrinfo, broker.host, broker.port
+        )
         await asyncio.wait_for(known, CONNECT_S)
         way = asyncio.open_connection(broker.host, broker.port)
         _, writer = await asyncio.wait_for(way, CONNECT_S)

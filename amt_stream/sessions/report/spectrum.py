@@ -4,16 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from amt_stream.sessions.report.chart import (
-    ACCENT,
-    INK,
-    PALE,
-    SECOND,
-    drawing,
-    rounded,
-    segment,
-    text,
-)
+from amt_stream.sessions.report import chart
 from amt_stream.sessions.results import Results
 
 WIDTH, HEIGHT = 720.0, 120.0
@@ -53,33 +44,35 @@ def bands(results: Results) -> list[Band]:
 def spectrum(found: list[Band]) -> str:
     """The chart of bands as SVG."""
     title = "equivalent and highest level of each third octave"
-    return drawing(title, WIDTH, HEIGHT, _parts(found))
+    return chart.drawing(title, WIDTH, HEIGHT, _parts(found))
 
 
 def _parts(bands: list[Band]) -> Iterator[str]:
     tops = [max(one.level_db, one.highest_db or one.level_db) for one in bands]
     low = min(one.level_db for one in bands) - AIR_DB
     high = max(tops) + AIR_DB
-    step = rounded(high - low, 5)
+    step = chart.rounded(high - low, 5)
     wide = (WIDTH - LEFT - RIGHT) / len(bands)
 
     def y(level_db: float) -> float:
         return HEIGHT - BOTTOM - (HEIGHT - BOTTOM - TOP) * (level_db - low) / (high - low)
 
     for k in range(math.ceil(low / step), math.floor(high / step) + 1):
-        yield segment(LEFT, y(k * step), WIDTH - RIGHT, y(k * step))
-        yield text(LEFT - 6, y(k * step) + 4, f"{k * step:g}", SECOND, "end")
+        yield chart.segment(LEFT, y(k * step), WIDTH - RIGHT, y(k * step))
+        yield chart.text(LEFT - 6, y(k * step) + 4, f"{k * step:g}", chart.SECOND, "end")
     for at, one in enumerate(bands):
         x = LEFT + at * wide
         yield (
             f'<rect x="{x + 0.15 * wide:.1f}" y="{y(one.level_db):.1f}" width="{0.7 * wide:.1f}" '
-            f'height="{HEIGHT - BOTTOM - y(one.level_db):.1f}" fill="{PALE}"/>'
+            f'height="{HEIGHT - BOTTOM - y(one.level_db):.1f}" fill="{chart.PALE}"/>'
         )
         if one.highest_db is not None:
             top = y(one.highest_db)
-            yield segment(x + 0.1 * wide, top, x + 0.9 * wide, top, ACCENT, 1.6)
+            yield chart.segment(x + 0.1 * wide, top, x + 0.9 * wide, top, chart.ACCENT, 1.6)
         if at % EVERY == 0:
             hz = f"{one.hz / 1000:g}k" if one.hz >= 1000 else f"{one.hz:g}"
-            yield text(x + wide / 2, HEIGHT - 5, hz, SECOND, "middle")
-    yield text(LEFT - 6, TOP - 8, "dB", INK, "end")
-    yield text(LEFT + 6, TOP - 7, "third octaves, Hz: equivalent and highest level (F)", INK)
+            yield chart.text(x + wide / 2, HEIGHT - 5, hz, chart.SECOND, "middle")
+    yield chart.text(LEFT - 6, TOP - 8, "dB", chart.INK, "end")
+    yield chart.text(
+        LEFT + 6, TOP - 7, "third octaves, Hz: equivalent and highest level (F)", chart.INK
+    )

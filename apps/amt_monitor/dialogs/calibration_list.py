@@ -4,15 +4,7 @@ from datetime import UTC, datetime
 
 from pyqtgraph.Qt import QtCore, QtWidgets
 
-from amt_monitor.base.widgets import (
-    ButtonRole,
-    DialogButtons,
-    add_all,
-    ask,
-    plain_label,
-    read_only_table,
-    table_cell,
-)
+from amt_monitor.base import widgets
 from amt_stream.core.errors import Refusal
 from amt_stream.core.safe_text import plain
 from amt_stream.core.words import counted
@@ -33,16 +25,18 @@ class CalibrationList(QtWidgets.QDialog):
         super().__init__(parent, objectName="calibration_list", windowTitle="Calibrations")
         self.resize(860, 320)
         self.kept: list[Kept] = []
-        self.table = read_only_table("stored calibrations", COLUMNS)
+        self.table = widgets.read_only_table("stored calibrations", COLUMNS)
         self.table.setSelectionMode(self.table.SelectionMode.SingleSelection)
         self.table.setTabKeyNavigation(False)
         self.table.setWordWrap(False)
-        self.message = plain_label(wrap=True, role="second")
-        buttons = DialogButtons(self)
-        self.forget = buttons.add("forget", "&Forget", self._ask, ButtonRole.DestructiveRole)
+        self.message = widgets.plain_label(wrap=True, role="second")
+        buttons = widgets.DialogButtons(self)
+        self.forget = buttons.add(
+            "forget", "&Forget", self._ask, widgets.ButtonRole.DestructiveRole
+        )
         self.forget.setToolTip("delete the calibration and the correction of this channel")
         self.table.itemSelectionChanged.connect(self._choose)
-        add_all(QtWidgets.QVBoxLayout(self), self.table, self.message, buttons)
+        widgets.add_all(QtWidgets.QVBoxLayout(self), self.table, self.message, buttons)
         self.read()
 
     def read(self) -> None:
@@ -56,7 +50,9 @@ class CalibrationList(QtWidgets.QDialog):
         self.table.setRowCount(len(self.kept))
         for row, (one, title) in enumerate(zip(self.kept, titles_of(self.kept), strict=True)):
             for column, text in enumerate((title, *_cells(one))):
-                self.table.setItem(row, column, table_cell(plain(text), plain(one.calibration)))
+                self.table.setItem(
+                    row, column, widgets.table_cell(plain(text), plain(one.calibration))
+                )
         self.table.resizeColumnsToContents()
         if self.kept:
             self.table.selectRow(0)
@@ -73,7 +69,7 @@ class CalibrationList(QtWidgets.QDialog):
     def _ask(self) -> None:
         if (one := self.chosen) is not None:
             question = plain(f"Forget channel {one.channel} of {one.title}?")
-            ask(self, question, plain(one.calibration), "Forget", lambda: self._forget(one))
+            widgets.ask(self, question, plain(one.calibration), "Forget", lambda: self._forget(one))
 
     def _forget(self, one: Kept) -> None:
         try:

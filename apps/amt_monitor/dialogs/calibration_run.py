@@ -9,15 +9,7 @@ from pyqtgraph.Qt import QtCore
 
 from amt_stream.engine.devices.microphone import MicrophoneSource
 from amt_stream.engine.inputs.calibrator_source import CalibratorListener
-from amt_stream.meters.calibration import (
-    CALIBRATOR_UNCERTAINTY_DB,
-    VALID_DAYS,
-    Kept,
-    Record,
-    kept_channels,
-    utc_now,
-    write_records,
-)
+from amt_stream.meters import calibration
 from amt_stream.meters.calibrator import MeasuredTone
 from amt_stream.meters.correction import Correction, keep_corrections
 from amt_stream.meters.source_description import InputGain
@@ -63,9 +55,9 @@ class Draft:
     tone: MeasuredTone | None = None
     gain: InputGain | None = None
     correction: Correction | None = None
-    uncertainty_db: float = CALIBRATOR_UNCERTAINTY_DB
-    valid_days: float = float(VALID_DAYS)
-    before: Kept = field(default_factory=lambda: Kept("", 1))
+    uncertainty_db: float = calibration.CALIBRATOR_UNCERTAINTY_DB
+    valid_days: float = float(calibration.VALID_DAYS)
+    before: calibration.Kept = field(default_factory=lambda: calibration.Kept("", 1))
 
     @property
     def other(self) -> int | None:
@@ -86,22 +78,22 @@ class Draft:
         self.alike = len(levels_db) > 1 and abs(levels_db[0] - levels_db[1]) < ALIKE_DB
 
     @property
-    def after(self) -> Kept:
+    def after(self) -> calibration.Kept:
         record = self.before.record
         if self.tone is not None:
-            record = Record(
+            record = calibration.Record(
                 self.identity,
                 self.channel,
                 self.reference_db_spl,
                 round(self.tone.level_dbfs, 4),
                 round(self.tone.frequency, 3),
-                utc_now(),
+                calibration.utc_now(),
                 self.uncertainty_db,
                 self.valid_days,
                 self.gain,
                 self.name,
             )
-        return Kept(self.identity, self.channel, record, self.correction)
+        return calibration.Kept(self.identity, self.channel, record, self.correction)
 
 
 class CalibrationRun(QtCore.QObject):
@@ -144,8 +136,8 @@ class CalibrationRun(QtCore.QObject):
     def know_before(self) -> None:
         """Look up the channel's stored calibration. Raises CalibrationError for broken files."""
         draft = self.draft
-        mine = Kept(draft.identity, draft.channel)
-        kept = (one for one in kept_channels() if one.device == draft.identity)
+        mine = calibration.Kept(draft.identity, draft.channel)
+        kept = (one for one in calibration.kept_channels() if one.device == draft.identity)
         draft.before = next((one for one in kept if one.channel == draft.channel), mine)
         draft.correction = draft.before.correction
 
@@ -153,7 +145,7 @@ class CalibrationRun(QtCore.QObject):
         """Both ears for one microphone, the other one next for two; one alone if that is known."""
         draft = self.draft
         of_other = (draft.identity, draft.other)
-        if any((k.device, k.channel) == of_other and k.record for k in kept_channels()):
+        if any((k.device, k.channel) == of_other and k.record for k in calibration.kept_channels()):
             return Target.ALONE
         return Target.BOTH if draft.alike else Target.NEXT
 
@@ -162,7 +154,9 @@ class CalibrationRun(QtCore.QObject):
         draft = self.draft
         record, several = draft.after.record, len(draft.channels) > 1
         if record is not None and (several or draft.tone is not None):
-            write_records([replace(record, channel=channel) for channel in draft.channels])
+            calibration.write_records(
+                [replace(record, channel=channel) for channel in draft.channels]
+            )
         if several or draft.correction != draft.before.correction:
             keep_corrections(draft.identity, dict.fromkeys(draft.channels, draft.correction))
         self.kept.emit(draft.identity)

@@ -8,17 +8,10 @@ from pathlib import Path
 import numpy as np
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
+from amt_monitor.base import widgets
 from amt_monitor.base.background_task import BackgroundTask
 from amt_monitor.base.message_bar import begun
 from amt_monitor.base.theme import Colors, ThemedLabel
-from amt_monitor.base.widgets import (
-    DialogButtons,
-    add_all,
-    combo_box,
-    plain_label,
-    read_only_table,
-    table_cell,
-)
 from amt_monitor.dialogs.report_dialog import save_page, writing
 from amt_monitor.plot.curve_layers import CurveLayer, FillBetweenLayer
 from amt_monitor.plot.history_traces import FIRST, GrowingScale, symbol_of, ticks_of
@@ -80,16 +73,16 @@ class ComparisonDialog(QtWidgets.QDialog):
         self.place.setChecked(self.comparison.same_place)
         self.place.setToolTip("The error of the microphone is then the same in both, and cancels")
         self.place.toggled.connect(self._compare)
-        self.why = plain_label("why", wrap=True, role="second")
-        self.table = read_only_table("differences of readings", HEADS)
+        self.why = widgets.plain_label("why", wrap=True, role="second")
+        self.table = widgets.read_only_table("differences of readings", HEADS)
         self.table.setObjectName("differences")
         left = QtWidgets.QWidget()
-        add_all(QtWidgets.QVBoxLayout(left), names, self.table, self.place, self.why)
+        widgets.add_all(QtWidgets.QVBoxLayout(left), names, self.table, self.place, self.why)
         split = QtWidgets.QSplitter()
         split.addWidget(left)
         split.addWidget(self._pictures())
         split.setSizes([430, 570])
-        box = DialogButtons(self)
+        box = widgets.DialogButtons(self)
         box.add("save", "&Save as a page...", self._save)
         self._background = BackgroundTask(
             self, lambda path: self._tell(f"Written: {path}"), self._refused
@@ -118,7 +111,7 @@ class ComparisonDialog(QtWidgets.QDialog):
         names = [
             (f"{symbol_of(name)}, {columns[name].unit}", name) for name in self.comparison.names
         ]
-        self.choice = combo_box("reading to draw", names, self._choose)
+        self.choice = widgets.combo_box("reading to draw", names, self._choose)
         self.choice.setObjectName("choice")
         self.both, self.apart = TimePlot("both_plot"), TimePlot("difference_plot")
         self.both.setAccessibleName("both against time")
@@ -155,7 +148,7 @@ class ComparisonDialog(QtWidgets.QDialog):
         for at, one in enumerate(rows):
             for place, text in enumerate(cells_of(one)):
                 about, right = f"{one.words}\n{one.verdict}".strip(), place in (1, 2, 3, 5)
-                self.table.setItem(at, place, table_cell(text, about, right))
+                self.table.setItem(at, place, widgets.table_cell(text, about, right))
         self.table.resizeColumnsToContents()
         self._choose()
 

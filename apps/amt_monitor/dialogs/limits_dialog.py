@@ -5,18 +5,8 @@ from dataclasses import replace
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
+from amt_monitor.base import widgets
 from amt_monitor.base.message_bar import begun
-from amt_monitor.base.widgets import (
-    Button,
-    DialogButtons,
-    SearchedComboBox,
-    combo_box,
-    plain_label,
-    push_button,
-    read_only_table,
-    set_up_spin,
-    table_cell,
-)
 from amt_monitor.plot.history_traces import symbol_of
 from amt_stream.core.errors import Refusal
 from amt_stream.core.safe_text import plain
@@ -58,37 +48,39 @@ class LimitsDialog(QtWidgets.QDialog):
         super().__init__(parent, objectName="limits_dialog", windowTitle="Limits")
         self.resize(760, 520)
         self._before = self.limits = tuple(limits)
-        self.table = read_only_table("limits", HEADS)
+        self.table = widgets.read_only_table("limits", HEADS)
         self.table.setTabKeyNavigation(False)
         self.table.setSelectionMode(self.table.SelectionMode.SingleSelection)
         self.table.itemSelectionChanged.connect(self._select)
         self.table.installEventFilter(self)
-        self.problem = plain_label("problem", wrap=True)
+        self.problem = widgets.plain_label("problem", wrap=True)
         about = "They judge from now on, and are kept for the next start."
         column = QtWidgets.QVBoxLayout(self)
         column.addWidget(self.table, 1)
         column.addWidget(self._norms())
         column.addWidget(self._own(readings))
         column.addWidget(self.problem)
-        column.addWidget(plain_label("about", about, wrap=True, role="second"))
-        buttons = DialogButtons(self, Button.Ok | Button.Cancel)
+        column.addWidget(widgets.plain_label("about", about, wrap=True, role="second"))
+        buttons = widgets.DialogButtons(self, widgets.Button.Ok | widgets.Button.Cancel)
         self.removing = buttons.add("remove", "&Remove", self.remove)
         column.addWidget(buttons)
         self._show(0)
 
     def _norms(self) -> QtWidgets.QGroupBox:
         names = shipped_norms()
-        self.norm = combo_box("norm", [(_norm_words(name), name) for name in names], self._tell)
+        self.norm = widgets.combo_box(
+            "norm", [(_norm_words(name), name) for name in names], self._tell
+        )
         self.norm.setSizeAdjustPolicy(
             QtWidgets.QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
         )
-        self.source = plain_label("source", wrap=True, role="second")
+        self.source = widgets.plain_label("source", wrap=True, role="second")
         row, box = QtWidgets.QHBoxLayout(), QtWidgets.QGroupBox("From a norm")
         label = QtWidgets.QLabel("&Norm")
         label.setBuddy(self.norm)
         row.addWidget(label)
         row.addWidget(self.norm, 1)
-        row.addWidget(push_button("add_norm", "Add the nor&m", self.add_norm))
+        row.addWidget(widgets.push_button("add_norm", "Add the nor&m", self.add_norm))
         column = QtWidgets.QVBoxLayout(box)
         column.addLayout(row)
         column.addWidget(self.source)
@@ -97,12 +89,12 @@ class LimitsDialog(QtWidgets.QDialog):
 
     def _own(self, readings: Iterable[str]) -> QtWidgets.QGroupBox:
         names = [name for name in dict.fromkeys((*USUAL, *readings)) if column_named(name)]
-        self.reading = SearchedComboBox("reading", _named(names), self._name_unit)
+        self.reading = widgets.SearchedComboBox("reading", _named(names), self._name_unit)
         self.reading.installEventFilter(self)
-        self.side = combo_box("side", SIDES, lambda: None)
+        self.side = widgets.combo_box("side", SIDES, lambda: None)
         self.value, self.amber = (QtWidgets.QDoubleSpinBox() for _ in range(2))
         for spin, name in ((self.value, "value"), (self.amber, "amber from")):
-            set_up_spin(spin, "", name)
+            widgets.set_up_spin(spin, "", name)
             spin.installEventFilter(self)
             spin.setRange(LOWEST, HIGHEST)
             spin.setDecimals(1)
@@ -124,8 +116,8 @@ class LimitsDialog(QtWidgets.QDialog):
             grid.addWidget(label, 0, at)
             grid.addWidget(widget, 1, at)
         grid.setColumnStretch(0, 1)
-        self.adding = push_button("add", "&Add", self.add)
-        self.changing = push_button("change", "C&hange", self.change)
+        self.adding = widgets.push_button("add", "&Add", self.add)
+        self.changing = widgets.push_button("change", "C&hange", self.change)
         grid.addWidget(self.adding, 1, 4)
         grid.addWidget(self.changing, 1, 5)
         self._name_unit()
@@ -220,7 +212,9 @@ class LimitsDialog(QtWidgets.QDialog):
             amber = "-" if one.amber is None else f"{one.amber:g}"
             limit = f"{SIDES[one.below]} {one.threshold:g}"
             for place, text in enumerate((symbol_of(one.column), limit, amber, unit, one.source)):
-                self.table.setItem(at, place, table_cell(plain(text), plain(_words(one.column))))
+                self.table.setItem(
+                    at, place, widgets.table_cell(plain(text), plain(_words(one.column)))
+                )
         self.table.resizeColumnsToContents()
         self.table.clearSelection()
         if row is not None and row >= 0:

@@ -6,19 +6,10 @@ from typing import TYPE_CHECKING
 
 from pyqtgraph.Qt import QtCore, QtWidgets
 
+from amt_monitor.base import widgets
 from amt_monitor.base.background_task import BackgroundTask
 from amt_monitor.base.message_bar import begun
 from amt_monitor.base.save_file_dialog import ask_save_path
-from amt_monitor.base.widgets import (
-    Button,
-    DialogButtons,
-    add_all,
-    plain_label,
-    push_button,
-    read_only_table,
-    set_up_spin,
-    table_cell,
-)
 from amt_monitor.dialogs.report_dialog import save_page, writing
 from amt_stream.core.errors import Refusal
 from amt_stream.meters.accumulators.sti import category
@@ -74,10 +65,10 @@ class SignalChoice(QtWidgets.QGroupBox):
         self.level.setRange(-80.0, LOUDEST_DBFS)
         self.level.setDecimals(0)
         self.level.setValue(USUAL_DBFS)
-        set_up_spin(self.level, "dBFS", "RMS level of the test signal")
-        self.write = push_button("write_signal", "&Write it to a file...", self._write)
+        widgets.set_up_spin(self.level, "dBFS", "RMS level of the test signal")
+        self.write = widgets.push_button("write_signal", "&Write it to a file...", self._write)
         self.write.setToolTip(FILE_ABOUT)
-        self.problem = plain_label("signal_problem", wrap=True)
+        self.problem = widgets.plain_label("signal_problem", wrap=True)
         grid = QtWidgets.QGridLayout(self)
         for column, part in enumerate((self.here, self.output, self.level)):
             grid.addWidget(part, 0, column)
@@ -133,30 +124,34 @@ class StipaDialog(QtWidgets.QDialog):
 
     def _build(self) -> None:
         self.signal = SignalChoice()
-        self.measure = push_button("measure", "&Measure", self._measure)
-        self.measure_noise = push_button("measure_noise", "Measure the &noise", self._measure_noise)
-        self.stop = push_button("stop_step", "&Finish now", self._step.finish)
+        self.measure = widgets.push_button("measure", "&Measure", self._measure)
+        self.measure_noise = widgets.push_button(
+            "measure_noise", "Measure the &noise", self._measure_noise
+        )
+        self.stop = widgets.push_button("stop_step", "&Finish now", self._step.finish)
         self.name = QtWidgets.QLineEdit(accessibleName="name of the position")
-        self.noise = plain_label("noise", UNMEASURED_NOISE, role="second")
-        self.level = plain_label("level", role="second")
-        self.progress = plain_label("progress", wrap=True)
+        self.noise = widgets.plain_label("noise", UNMEASURED_NOISE, role="second")
+        self.level = widgets.plain_label("level", role="second")
+        self.progress = widgets.plain_label("progress", wrap=True)
         font = self.progress.font()
         font.setPointSizeF(1.3 * font.pointSizeF())
         self.progress.setFont(font)
-        self.table = read_only_table("positions with their STI", HEADS)
-        self.overall = plain_label("overall")
+        self.table = widgets.read_only_table("positions with their STI", HEADS)
+        self.overall = widgets.plain_label("overall")
         steps = QtWidgets.QGridLayout()
         steps.setColumnStretch(1, 1)
         steps.addWidget(self.measure_noise, 0, 0)
         steps.addWidget(self.noise, 0, 1, 1, 2)
         for column, part in enumerate((self.measure, self.name, self.stop)):
             steps.addWidget(part, 1, column)
-        buttons = DialogButtons(self, Button.Close)
+        buttons = widgets.DialogButtons(self, widgets.Button.Close)
         self.report = buttons.add("report", "&Report...", self._report)
         self.save = buttons.add("save", "&Save the positions...", self._save)
         column = QtWidgets.QVBoxLayout(self)
-        add_all(column, plain_label("about", ABOUT, wrap=True), self.signal, self.level, steps)
-        add_all(column, self.progress, self.table, self.overall, buttons)
+        widgets.add_all(
+            column, widgets.plain_label("about", ABOUT, wrap=True), self.signal, self.level, steps
+        )
+        widgets.add_all(column, self.progress, self.table, self.overall, buttons)
         self.resize(640, 560)
 
     def look(self) -> None:
@@ -196,7 +191,7 @@ class StipaDialog(QtWidgets.QDialog):
             shown = () if one.no_signal else (f"{one.sti:.2f}", f"{one.sd:.3f}", category(one.sti))
             texts = [one.name, *(shown or ("", "", "")), "; ".join(one.reasons)]
             for column, text in enumerate(texts):
-                self.table.setItem(row, column, table_cell(text, text))
+                self.table.setItem(row, column, widgets.table_cell(text, text))
         self.overall.setText(overall_text(self.positions))
         self.progress.setText(f"{position.name}: {position.words}")
 

@@ -6,16 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from torch import Tensor
 
+from amt_stream.dsp import design
 from amt_stream.dsp.contract import whole_hertz
-from amt_stream.dsp.design import (
-    FORGETS,
-    RISES,
-    band_name,
-    frame_lengths,
-    nominal_midband,
-    octave_band,
-    octave_midbands,
-)
 from amt_stream.dsp.functional import third_octave
 from amt_stream.dsp.functional.third_octave import TIMED, third_octaves
 from amt_stream.dsp.fused import FusedStage, HostOutput, Workspace
@@ -52,7 +44,7 @@ class _Powers(RowFrames):
 
     def make(self, made: Workspace) -> None:
         super().make(made)
-        bands = tuple(map(band_name, self.named[""].nominal))
+        bands = tuple(map(design.band_name, self.named[""].nominal))
         timed = tuple("fs"), bands
         self.host_outputs = (
             HostOutput("mean_square", "Pa^2", (bands,)),
@@ -83,24 +75,24 @@ class _Bands(FusedStage):
         self.fs = whole_hertz(name, fs, 8000)
         if not low_hz >= 1:
             raise ValueError(f"{name}: low_hz is {low_hz} Hz: give 1 Hz or more")
-        bands = octave_midbands(low_hz, high_hz, self.fraction)
+        bands = design.octave_midbands(low_hz, high_hz, self.fraction)
         self.midbands = bands[FLAT[self.fraction] * bands < self.fs / 2]
         if not self.midbands.size:
             raise ValueError(
                 f"{name}: the band of {low_hz:g} Hz does not fit below half of {fs} Hz: give a "
                 "lower low_hz"
             )
-        self.nominal = tuple(nominal_midband(f) for f in self.midbands)
+        self.nominal = tuple(design.nominal_midband(f) for f in self.midbands)
         self.low_hz, self.high_hz = self.nominal[0], self.nominal[-1]
-        self.lengths = frame_lengths(self.fs, FRAME_RATE)
+        self.lengths = design.frame_lengths(self.fs, FRAME_RATE)
         self.block_size = sum(self.lengths)
         self.ratio = Fraction(FRAME_RATE, self.fs)
         # After silence F is then within 0.05 dB; S takes 5 s.
-        self.settle_s = 5 * FAST + self.fraction * RISES / float(self.midbands[0])
-        self.memory_s = 16 * SLOW + self.fraction * FORGETS / float(self.midbands[0])
+        self.settle_s = 5 * FAST + self.fraction * design.RISES / float(self.midbands[0])
+        self.memory_s = 16 * SLOW + self.fraction * design.FORGETS / float(self.midbands[0])
         # A filter decays as fast as it rises. The S level, also of a click, peaks by 7 cycles.
-        self.tail_s = self.fraction * RISES / float(self.midbands[0])
-        sections = np.array([octave_band(f, self.fs, self.fraction) for f in self.midbands])
+        self.tail_s = self.fraction * design.RISES / float(self.midbands[0])
+        sections = np.array([design.octave_band(f, self.fs, self.fraction) for f in self.midbands])
         self.register_table("poles", np.concatenate(sections[:, :, 4:].transpose(1, 2, 0)))
         self.register_table("gain", sections[:, :, 0].prod(1))
         self.register_table("smoothing", -np.expm1(-1 / (self.fs * np.array([FAST, SLOW]))))

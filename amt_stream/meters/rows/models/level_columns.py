@@ -3,15 +3,9 @@
 from dataclasses import replace
 from functools import lru_cache
 
+from amt_stream.meters.accumulators import sound_level
 from amt_stream.meters.accumulators.dose import Dose
 from amt_stream.meters.accumulators.meter import FRAME_S
-from amt_stream.meters.accumulators.sound_level import (
-    FORGOTTEN,
-    INTERVALS_S,
-    LEVELS,
-    MEMORY_S,
-    RISE_S,
-)
 from amt_stream.meters.level_names import AHEAD, LevelName, read_level
 from amt_stream.meters.rows.column import (
     EXCEEDED,
@@ -71,7 +65,7 @@ DIFFERENCE_WORDS = {
         f"{IMPULSIVE}the average of the highest levels in each {seconds} s and of the "
         "equivalent level.",
     )
-    for seconds in INTERVALS_S
+    for seconds in sound_level.INTERVALS_S
 }
 """Symbol of what is compared with LAeq, label and sentence."""
 
@@ -138,17 +132,17 @@ def level_column(name: str, channels: int) -> Column:
     percent = int(one.part("percent") or 0)
     column = replace(column, of=_of(one), kind=kind, percent=percent, place=one.part("place"))
     if kind in AHEAD:
-        return counting(column, MEMORY_S, one.level_ahead.part("window"))
+        return counting(column, sound_level.MEMORY_S, one.level_ahead.part("window"))
     if kind != "difference":
         column = replace(column, weighting=one.weighting.upper())
     if kind == "now":
-        rise_s = float(RISE_S[LEVELS.index(one.timed)])
+        rise_s = float(sound_level.RISE_S[sound_level.LEVELS.index(one.timed)])
         return rising(replace(column, settle_s=_forgotten_s(one.timed)), rise_s)
     if kind in ("exceeded", "min"):
         # Percentiles of all levels as those of LAF.
-        rises = LEVELS[0] if kind == "exceeded" else one.timed
-        column = rising(column, float(RISE_S[LEVELS.index(rises)]))
-    settle_s = _forgotten_s(one.timed) if one.timed else MEMORY_S
+        rises = sound_level.LEVELS[0] if kind == "exceeded" else one.timed
+        column = rising(column, float(sound_level.RISE_S[sound_level.LEVELS.index(rises)]))
+    settle_s = _forgotten_s(one.timed) if one.timed else sound_level.MEMORY_S
     return counting(column, settle_s, window)
 
 
@@ -160,7 +154,7 @@ def _of(one: LevelName) -> str:
 
 
 def _forgotten_s(level: str) -> float:
-    return round(float(FORGOTTEN[LEVELS.index(level)]) * FRAME_S, 2)
+    return round(float(sound_level.FORGOTTEN[sound_level.LEVELS.index(level)]) * FRAME_S, 2)
 
 
 def _meaning(one: LevelName) -> Meaning:

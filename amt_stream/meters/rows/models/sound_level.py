@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from amt_stream.meters import level_names
 from amt_stream.meters.accumulators import SoundLevelMeter, loops
 from amt_stream.meters.accumulators.level import level_db
 from amt_stream.meters.accumulators.level_memory import SHORTEST_S, LevelMemory
@@ -20,14 +21,6 @@ from amt_stream.meters.accumulators.sound_level import (
 )
 from amt_stream.meters.audience import Audience
 from amt_stream.meters.frames import Frames
-from amt_stream.meters.level_names import (
-    AHEAD,
-    EXPOSURE,
-    WEIGHTINGS,
-    LevelName,
-    forecasts,
-    read_level,
-)
 from amt_stream.meters.names import place_of, sides_of
 from amt_stream.meters.rows.column import Column
 from amt_stream.meters.rows.models.level_columns import level_column
@@ -74,7 +67,7 @@ class SoundLevelReadings(MeteredReadings):
             *(f"l{p}" for p in PERCENTS),
             *(f"{level}{p}" for level in LEVELS[1:] for p in PERCENTS),
         ]
-        names.insert(names.index("lcpeak"), EXPOSURE)
+        names.insert(names.index("lcpeak"), level_names.EXPOSURE)
         offered = [self._column(_of_side(f"{name}_db", side)) for name in names for side in sides]
         far = () if audience is None else OF_AUDIENCE
         in_place = [f"{name}_audience_db" for name in far]
@@ -85,7 +78,7 @@ class SoundLevelReadings(MeteredReadings):
         super().__init__("spl", offered, usual)
 
     def named(self, name: str) -> Column | None:
-        one = read_level(name)
+        one = level_names.read_level(name)
         if one is None or (one.part("side") and self._channels < 2):
             return None
         if one.part("place") and self._audience is None:
@@ -100,11 +93,11 @@ class SoundLevelReadings(MeteredReadings):
         correction = f"the level at the microphone {self._correction(one):+g} dB"
         return replace(column, note="; ".join(filter(None, (column.note, correction))))
 
-    def _correction(self, one: LevelName) -> float:
+    def _correction(self, one: level_names.LevelName) -> float:
         """What a column in the audience is above that at the microphone, in dB."""
         if self._audience is None or not one.part("place"):
             return 0.0
-        level = one.level_ahead if one.kind in AHEAD else one
+        level = one.level_ahead if one.kind in level_names.AHEAD else one
         return self._audience.of(level.weighting)
 
     def renew(self) -> None:
@@ -112,11 +105,11 @@ class SoundLevelReadings(MeteredReadings):
         for column in self.columns:
             one = _read(column.name)
             name, correction = one.plain, self._correction(one)
-            if one.kind in AHEAD and correction:
+            if one.kind in level_names.AHEAD and correction:
                 # A limit in the audience is this limit less the correction at the microphone.
                 limit_db = float(one.part("limit").replace("p", ".")) - correction
-                ahead = forecasts(one.part("of"), limit_db)
-                name = ahead[AHEAD.index(one.kind)]
+                ahead = level_names.forecasts(one.part("of"), limit_db)
+                name = ahead[level_names.AHEAD.index(one.kind)]
             more_db.append(0.0 if one.kind == "until" else correction)
             names.append(name)
         now = {f"{level}_db" for level in LEVELS}
@@ -136,7 +129,7 @@ class SoundLevelReadings(MeteredReadings):
 
     def remember(self) -> None:
         for meter in self._meters:
-            meter.memory = LevelMemory(len(WEIGHTINGS))
+            meter.memory = LevelMemory(len(level_names.WEIGHTINGS))
 
     def earlier(self, column: Column) -> Earlier:
         memory, window_s = self._meters[0].memory, column.window_s
@@ -184,7 +177,7 @@ class SoundLevelReadings(MeteredReadings):
         readings = [meter.reading() for meter in self._meters]
         summary: Summary = {}
         for name in readings[0]:
-            one = read_level(name)
+            one = level_names.read_level(name)
             if one is None or one.kind in ("now", "until"):
                 continue
             for side, value in by_side([reading[name] for reading in readings]):
@@ -197,9 +190,9 @@ class SoundLevelReadings(MeteredReadings):
         return summary
 
 
-def _read(name: str) -> LevelName:
+def _read(name: str) -> level_names.LevelName:
     """What a name of a column of sound levels says."""
-    one = read_level(name)
+    one = level_names.read_level(name)
     assert one is not None
     return one
 
