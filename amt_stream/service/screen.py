@@ -9,6 +9,7 @@ from typing import Any
 from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.core.words import elapsed_text
 from amt_stream.engine.health import load_words
+from amt_stream.meters import state_signs
 from amt_stream.meters.accumulators.limit_state import STATES, UNKNOWN
 from amt_stream.meters.accumulators.rating import impulse_adjustment
 from amt_stream.meters.frames import IMPULSE_COUNTING, LEFT_OUT
@@ -18,16 +19,6 @@ from amt_stream.meters.rows.block import is_named
 from amt_stream.meters.rows.captions import sign_in
 from amt_stream.meters.rows.column import FULL_SCALE
 from amt_stream.meters.rows.limit_words import forecast_words, state_of, state_words, value_words
-from amt_stream.meters.state_signs import (
-    AWAY,
-    BETWEEN,
-    MEASURING,
-    OF_HEALTH,
-    away_sentence,
-    chip,
-    minutes_text,
-    rank_states,
-)
 from amt_stream.service.message import RUNNING, WAITING, Message
 from amt_stream.views.settling_words import old_words
 from amt_stream.views.view_state import LATE_S, RECENT_S
@@ -134,19 +125,21 @@ class Screens:
         row, came = self._rows.get(microphone, ({}, -math.inf))
         age_s = self._clock() - came
         late = self._state.get("state") in FOLLOWED and age_s > self._late_after_s
-        away = self._course in AWAY
+        away = self._course in state_signs.AWAY
         current = {} if late or away else row
         holds = self._conditions(microphone, current)
         return {
             "microphone": microphone,
-            "chip": chip(rank_states(self._course, **holds)),
-            "frozen_chip": chip(rank_states(self._course, frozen=True, **holds)),
+            "chip": state_signs.chip(state_signs.rank_states(self._course, **holds)),
+            "frozen_chip": state_signs.chip(
+                state_signs.rank_states(self._course, frozen=True, **holds)
+            ),
             "banner": self._banner(),
             "note": self._note(),
             "late_after_s": self._late_after_s,
             "stale_after_s": STALE_S,
             "away": away,
-            "measures": self._course in MEASURING,
+            "measures": self._course in state_signs.MEASURING,
             "time_s": row.get("time_s"),
             "calibrated": bool(row.get("calibrated")),
             "readings": self._readings(row, bool(current), age_s > STALE_S) if row else {},
@@ -161,7 +154,7 @@ class Screens:
         level = any(map(_needs_level, self._header.get("columns", ())))
         red = [limit for limit in self._limits if row.get(limit.state) == "red"]
         return {
-            "health": [name for name in OF_HEALTH if self._health.get(name)],
+            "health": [name for name in state_signs.OF_HEALTH if self._health.get(name)],
             "faults": faults,
             "settling": bool(row.get("settling")),
             "uncalibrated": level and not row.get("calibrated", True),
@@ -175,16 +168,18 @@ class Screens:
     def _banner(self) -> str:
         """What keeps the page from showing the sound of now, with the time since then; or ""."""
         since_s = self._clock() - self._course_since
-        if self._course in AWAY:
+        if self._course in state_signs.AWAY:
             name = self._header.get("source", {}).get("name", "the microphone")
-            return away_sentence(self._course, since_s, name, self._health.get("note", ""))
+            return state_signs.away_sentence(
+                self._course, since_s, name, self._health.get("note", "")
+            )
         if self._course == "failed":
             words = f"The measurement failed: {self._state['error']}"
         elif self._course == WAITING:
             words = ": ".join(["Waiting for the microphone", *self._state["why"][:1]])
         else:
             return ""
-        return f"{words} ({minutes_text(since_s)})"
+        return f"{words} ({state_signs.minutes_text(since_s)})"
 
     def _note(self) -> str:
         state, health = self._state, self._health
@@ -197,14 +192,14 @@ class Screens:
             parts.append(f"{health['lost_samples']} samples lost")
         for log in state.get("logs", ()):
             parts.append(f"log in {log['path']}" + (f" ({log['note']})" if log["note"] else ""))
-        return BETWEEN.join(filter(None, parts))
+        return state_signs.BETWEEN.join(filter(None, parts))
 
     def _readings(self, row: JsonMap, current: bool, stale: bool) -> JsonDict:
         """Each reading by its name: as text, why it is in doubt, and whether it is grey.
 
         The text of a reading that is not of now is in `last`.
         """
-        first = [self._course] if self._course in AWAY else []
+        first = [self._course] if self._course in state_signs.AWAY else []
         first += ["stale"] if stale else []
         stands = self._course != "running"
         readings = {}
@@ -221,7 +216,7 @@ class Screens:
 
     def _limit(self, limit: Limit, row: JsonMap) -> JsonDict:
         values = row or {limit.state: STATES[UNKNOWN]}
-        held = () if self._course in MEASURING else (self._course,)
+        held = () if self._course in state_signs.MEASURING else (self._course,)
         return {
             "name": limit.name,
             "state": state_of(limit, values, held),
@@ -235,7 +230,7 @@ class Screens:
 def course_of(state: JsonMap) -> str:
     """How far a measurement is, by its message: its state, or that of its microphone."""
     device = (state.get("health") or {}).get("device_state")
-    if state["state"] in RUNNING and (device in AWAY or device == "stalled"):
+    if state["state"] in RUNNING and (device in state_signs.AWAY or device == "stalled"):
         return str(device)
     return "running" if state["state"] == "measuring" else str(state["state"])
 

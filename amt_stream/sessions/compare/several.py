@@ -9,17 +9,7 @@ from amt_stream.core.formats import PAPERS
 from amt_stream.core.words import counted
 from amt_stream.sessions.compare.difference import NotComparable, compare
 from amt_stream.sessions.compare.reading_difference import Difference
-from amt_stream.sessions.report.content import (
-    FIRST,
-    THEN,
-    About,
-    LimitLine,
-    Reading,
-    limit_lines,
-    readings_by_name,
-    uncertainty,
-    when,
-)
+from amt_stream.sessions.report import content
 from amt_stream.sessions.report.page import (
     NEXT,
     TITLE,
@@ -44,7 +34,7 @@ MOST_READINGS = 24
 
 def reports_page(
     results: Sequence[Results],
-    about: About | None = None,
+    about: content.About | None = None,
     zone: tzinfo | None = None,
     interval: int | None = None,
     paper: str = PAPERS[0],
@@ -55,7 +45,7 @@ def reports_page(
 
     Raises NotComparable for more than 6 measurements, and LogoError.
     """
-    about = about or About()
+    about = about or content.About()
     if not 1 <= len(results) <= MOST:
         raise NotComparable(
             f"{counted(len(results), 'measurement')}: a report has room for 1 to {MOST}"
@@ -79,17 +69,17 @@ def reports_page(
 def _lines(names: Mapping[str, Results], zone: tzinfo | None) -> Iterator[Sequence[str]]:
     clocks = {name: Clock.of(one, zone) for name, one in names.items()}
     yield [*heads(("", "")), *(cell(f"{n}: {one.name}", "head", "th") for n, one in names.items())]
-    facts = {name: dict(when(one, clocks[name])) for name, one in names.items()}
+    facts = {name: dict(content.when(one, clocks[name])) for name, one in names.items()}
     for fact in dict.fromkeys(key for one in facts.values() for key in one):
         yield [cell(fact, "second"), cell(""), *(cell(one.get(fact, "")) for one in facts.values())]
     sure = [
-        ", ".join(map(str.lower, doubts(one))) or uncertainty(one) or "uncertainty unknown"
+        ", ".join(map(str.lower, doubts(one))) or content.uncertainty(one) or "uncertainty unknown"
         for one in names.values()
     ]
     yield [cell("Level", "second"), cell("dB"), *map(cell, sure)]
-    of_each = [*map(readings_by_name, names.values())]
+    of_each = [*map(content.readings_by_name, names.values())]
     differences = [{}, *(_differences(names["A"], one) for one in [*names.values()][1:])]
-    order = [*FIRST, *THEN, *of_each[0]]
+    order = [*content.FIRST, *content.THEN, *of_each[0]]
     common = [name for name in dict.fromkeys(order) if all(name in of for of in of_each)]
     for name in common[:MOST_READINGS]:
         cells = [
@@ -97,7 +87,7 @@ def _lines(names: Mapping[str, Results], zone: tzinfo | None) -> Iterator[Sequen
         ]
         yield [cell(of_each[0][name].symbol, "name"), cell(of_each[0][name].unit, "name"), *cells]
     limits = {
-        name: {line.words: line for line in limit_lines(one, clocks[name])}
+        name: {line.words: line for line in content.limit_lines(one, clocks[name])}
         for name, one in names.items()
     }
     for words in dict.fromkeys(key for one in limits.values() for key in one):
@@ -112,7 +102,7 @@ def _differences(a: Results, b: Results) -> dict[str, Difference]:
         return {}
 
 
-def _value(one: Reading, off: Difference | None) -> str:
+def _value(one: content.Reading, off: Difference | None) -> str:
     """A value, its difference from the value of A, and how much of its window was measured."""
     notes = [one.measured] if one.measured else []
     if off is not None:
@@ -122,5 +112,5 @@ def _value(one: Reading, off: Difference | None) -> str:
     return f"<td><b>{escaped(one.value)}</b>{below}</td>"
 
 
-def _verdict(line: LimitLine | None) -> str:
+def _verdict(line: content.LimitLine | None) -> str:
     return cell("no such limit", "second") if line is None else verdict_cell(line.verdict)

@@ -17,25 +17,8 @@ from amt_stream.meters.limits import EXCEEDED, KEPT
 from amt_stream.meters.rows import reading_text
 from amt_stream.meters.rows.captions import sign_of
 from amt_stream.meters.rows.words import FAULT_NAMES
+from amt_stream.sessions.report import content
 from amt_stream.sessions.report.chart import Chart
-from amt_stream.sessions.report.content import (
-    About,
-    Facts,
-    LimitLine,
-    Reading,
-    calibration,
-    device,
-    exclusions,
-    integrity,
-    large,
-    limit_lines,
-    methods,
-    program,
-    readings,
-    settings,
-    uncertainty,
-    when,
-)
 from amt_stream.sessions.report.coverage import coverage_words
 from amt_stream.sessions.report.curves import curve, drawn
 from amt_stream.sessions.report.day_levels import NoDayLevels, day_levels, level_text
@@ -104,7 +87,7 @@ SIGNS = {"exceeded": "&#9632; ", "kept": "&#9679; ", "doubt": "&#9650; "}
 
 def report_page(
     results: Results,
-    about: About | None = None,
+    about: content.About | None = None,
     zone: tzinfo | None = None,
     interval: int | None = None,
     paper: str = PAPERS[0],
@@ -117,14 +100,14 @@ def report_page(
 
     Raises LogoError if the logo cannot be read.
     """
-    about = about or About()
+    about = about or content.About()
     title = f"{about.title or TITLE}: {about.place or results.name}"
     return html(title, sheet(results, about, zone, interval, paper), paper)
 
 
 def sheet(
     results: Results,
-    about: About,
+    about: content.About,
     zone: tzinfo | None = None,
     interval: int | None = None,
     paper: str = PAPERS[0],
@@ -136,12 +119,18 @@ def sheet(
     under = ", ".join(part for part in (about.place, day) if part) or results.name
     parts = [
         head(about, under, doubts(results)),
-        _large(large(results), results),
-        _facts([*when(results, clock), *device(results)], about.facts),
-        _facts([*calibration(results), *integrity(results), *exclusions(results, clock)]),
-        _limits(limit_lines(results, clock)),
+        _large(content.large(results), results),
+        _facts([*content.when(results, clock), *content.device(results)], about.facts),
+        _facts(
+            [
+                *content.calibration(results),
+                *content.integrity(results),
+                *content.exclusions(results, clock),
+            ]
+        ),
+        _limits(content.limit_lines(results, clock)),
         _history(results, clock, CHART_SHARES[paper]),
-        _readings(readings(results), results.calibrated, coverage_words(results)),
+        _readings(content.readings(results), results.calibrated, coverage_words(results)),
         _day_levels(results, zone),
         ""
         if interval is None
@@ -238,7 +227,7 @@ def doubts(results: Results) -> list[str]:
     return words
 
 
-def head(about: About, under: str, badges: Iterable[str] = ()) -> str:
+def head(about: content.About, under: str, badges: Iterable[str] = ()) -> str:
     """Title and company of a page.
 
     under: the line under the title
@@ -254,11 +243,11 @@ def head(about: About, under: str, badges: Iterable[str] = ()) -> str:
     )
 
 
-def _large(found: Sequence[Reading], results: Results) -> str:
+def _large(found: Sequence[content.Reading], results: Results) -> str:
     if not found:
         return ""
     wide = 100 // len(found)
-    doubt = uncertainty(results)
+    doubt = content.uncertainty(results)
     cells = []
     for one in found:
         kind = "large hatched" if one.in_pascal and not results.calibrated else "large"
@@ -272,7 +261,7 @@ def _large(found: Sequence[Reading], results: Results) -> str:
     return f'<table class="numbers"><tr>{"".join(cells)}</tr></table>\n'
 
 
-def _facts(facts: Facts, beside: Facts | None = None) -> str:
+def _facts(facts: content.Facts, beside: content.Facts | None = None) -> str:
     """A table of names and facts, in one column or two."""
     rows: list[tuple[tuple[str, str], ...]] = [(one,) for one in facts]
     if beside:
@@ -296,7 +285,7 @@ def verdict_cell(verdict: str) -> str:
     return f'<td class="{kind}">{SIGNS.get(kind, "")}{_e(verdict)}</td>'
 
 
-def _limits(lines: Sequence[LimitLine]) -> str:
+def _limits(lines: Sequence[content.LimitLine]) -> str:
     if not lines:
         return ""
     sourced = any(one.source for one in lines)
@@ -370,7 +359,9 @@ def _history(results: Results, clock: Clock, share: float) -> str:
     return f"<h2>History ({_e(clock.name)})</h2>\n{pictures}\n{words}{none}\n"
 
 
-def _readings(found: dict[str, list[Reading]], calibrated: bool, covered: Mapping[str, str]) -> str:
+def _readings(
+    found: dict[str, list[content.Reading]], calibrated: bool, covered: Mapping[str, str]
+) -> str:
     if not found:
         return ""
     rows: list[Sequence[str]] = []
@@ -387,7 +378,7 @@ def _readings(found: dict[str, list[Reading]], calibrated: bool, covered: Mappin
     return f"<h2>Readings</h2>{html_table(rows, 'lines tight')}\n"
 
 
-def _reading_cells(one: Reading) -> list[str]:
+def _reading_cells(one: content.Reading) -> list[str]:
     words = f"{one.about} ({one.band})" if one.band else one.about
     value, unit = cell(one.value, "number"), cell(one.unit, "name")
     return [cell(one.symbol, "name"), value, unit, cell(words, "second")]
@@ -404,10 +395,10 @@ def _happened(results: Results, clock: Clock) -> str:
 
 
 def _small(results: Results) -> str:
-    words = "; ".join(f"{name}: {value}" for name, value in settings(results))
+    words = "; ".join(f"{name}: {value}" for name, value in content.settings(results))
     parts = [
-        *methods(results),
+        *content.methods(results),
         f"Settings: {words}.",
-        f"Measured by {program(results)}; {results.name}; report of {utc_now()}.",
+        f"Measured by {content.program(results)}; {results.name}; report of {utc_now()}.",
     ]
     return f'<p class="foot">{_e(" ".join(parts))}</p>\n'

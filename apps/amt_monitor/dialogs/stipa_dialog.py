@@ -16,19 +16,7 @@ from amt_stream.meters.accumulators.sti import category
 from amt_stream.meters.accumulators.stipa import VALID_S, reason_words
 from amt_stream.sessions.report.stipa import stipa_page
 from amt_stream.sessions.results.stipa_positions import StiPosition, save_position, with_position
-from amt_stream.views.stipa import (
-    BEGIN_S,
-    LOUDEST_DBFS,
-    MODEL,
-    NOISE_S,
-    USUAL_DBFS,
-    USUAL_S,
-    StiMeasurement,
-    overall_text,
-    play_signal,
-    progress_text,
-    write_signal,
-)
+from amt_stream.views import stipa
 
 if TYPE_CHECKING:
     from amt_stream.engine.devices.player import Player
@@ -62,9 +50,9 @@ class SignalChoice(QtWidgets.QGroupBox):
         self.output.setPlaceholderText("the default output, or a part of its name")
         self.output.setAccessibleName("output that plays")
         self.level = QtWidgets.QDoubleSpinBox()
-        self.level.setRange(-80.0, LOUDEST_DBFS)
+        self.level.setRange(-80.0, stipa.LOUDEST_DBFS)
         self.level.setDecimals(0)
-        self.level.setValue(USUAL_DBFS)
+        self.level.setValue(stipa.USUAL_DBFS)
         widgets.set_up_spin(self.level, "dBFS", "RMS level of the test signal")
         self.write = widgets.push_button("write_signal", "&Write it to a file...", self._write)
         self.write.setToolTip(FILE_ABOUT)
@@ -82,13 +70,15 @@ class SignalChoice(QtWidgets.QGroupBox):
 
     def play(self) -> "Player":
         """Begin to play. Raises SourceError if the output does not."""
-        return play_signal(level_dbfs=self.level.value(), device=self.output.text().strip() or None)
+        return stipa.play_signal(
+            level_dbfs=self.level.value(), device=self.output.text().strip() or None
+        )
 
     def _write(self) -> None:
         try:
             path = ask_save_path(self, "Write the test signal", "stipa", {"Sound": ".wav"})
             if path is not None:
-                write_signal(path, level_dbfs=self.level.value())
+                stipa.write_signal(path, level_dbfs=self.level.value())
         except (Refusal, OSError) as error:
             self.problem.setText(begun(str(error)))
             self.problem.show()
@@ -105,7 +95,7 @@ class StipaDialog(QtWidgets.QDialog):
         self, measurement: "MeasurementControl", parent: QtWidgets.QWidget | None = None
     ) -> None:
         super().__init__(parent, objectName="stipa_dialog", windowTitle="Speech transmission")
-        self.seconds, self.noise_s = USUAL_S, NOISE_S
+        self.seconds, self.noise_s = stipa.USUAL_S, stipa.NOISE_S
         self.positions: list[StiPosition] = []
         self.noise_db: list[float] | None = None
         self._control = measurement
@@ -161,7 +151,7 @@ class StipaDialog(QtWidgets.QDialog):
         readings = self._step.readings
         ready, busy = readings is not None, self._step.busy
         self.measure.setEnabled(ready and not busy)
-        calibrated = readings is not None and StiMeasurement(readings).calibrated
+        calibrated = readings is not None and stipa.StiMeasurement(readings).calibrated
         self.measure_noise.setEnabled(ready and calibrated and not busy)
         self.stop.setEnabled(self._step.measurement is not None)
         if readings is not None:
@@ -179,7 +169,7 @@ class StipaDialog(QtWidgets.QDialog):
         name, noise_db = self.name.text().strip(), self.noise_db
         play = self.signal.play if self.signal.here.isChecked() else None
 
-        def keep(measurement: StiMeasurement) -> None:
+        def keep(measurement: stipa.StiMeasurement) -> None:
             self._keep(measurement.position(name, noise_db))
 
         self._step.begin(self.seconds, keep, play)
@@ -192,11 +182,11 @@ class StipaDialog(QtWidgets.QDialog):
             texts = [one.name, *(shown or ("", "", "")), "; ".join(one.reasons)]
             for column, text in enumerate(texts):
                 self.table.setItem(row, column, widgets.table_cell(text, text))
-        self.overall.setText(overall_text(self.positions))
+        self.overall.setText(stipa.overall_text(self.positions))
         self.progress.setText(f"{position.name}: {position.words}")
 
     def _measure_noise(self) -> None:
-        def keep(measurement: StiMeasurement) -> None:
+        def keep(measurement: stipa.StiMeasurement) -> None:
             self.noise_db = measurement.noise_db
             levels = ", ".join(f"{level:.0f}" for level in self.noise_db)
             self.noise.setText(f"Noise of {levels} dB from 125 Hz to 8 kHz is added.")
@@ -246,25 +236,25 @@ class MeasuringStep(QtCore.QObject):
         self._control = control
         self._playing = BackgroundTask(self, self._has_begun, self._fail)
         self._player: Player | None = None
-        self._soon = QtCore.QTimer(self, singleShot=True, interval=round(1000 * BEGIN_S))
+        self._soon = QtCore.QTimer(self, singleShot=True, interval=round(1000 * stipa.BEGIN_S))
         self._soon.timeout.connect(self._measure)
         self._seconds = 0.0
-        self._keep: Callable[[StiMeasurement], object] = lambda _: None
+        self._keep: Callable[[stipa.StiMeasurement], object] = lambda _: None
         self._reset: object = None
         self.busy = False
-        self.measurement: StiMeasurement | None = None
+        self.measurement: stipa.StiMeasurement | None = None
 
     @property
     def readings(self) -> "FollowedReadings | None":
         """Those of the running measurement, if it has the model."""
         readings = self._control.readings if self._control.measuring else None
-        busy = self._control.busy or readings is None or MODEL not in readings.models
+        busy = self._control.busy or readings is None or stipa.MODEL not in readings.models
         return None if busy else readings
 
     def begin(
         self,
         seconds: float,
-        keep: Callable[[StiMeasurement], object],
+        keep: Callable[[stipa.StiMeasurement], object],
         play: "Callable[[], Player] | None" = None,
     ) -> None:
         """Measure for so many seconds, and then keep the result.
@@ -292,7 +282,7 @@ class MeasuringStep(QtCore.QObject):
             self._fail(ENDED)
             return
         self._reset = _last_reset(readings)
-        self.measurement = StiMeasurement(readings, self._player)
+        self.measurement = stipa.StiMeasurement(readings, self._player)
         engine.reset_readings()
 
     def look(self) -> str:
@@ -309,7 +299,7 @@ class MeasuringStep(QtCore.QObject):
             self.finish()
             return ""
         soon = [] if result.seconds < VALID_S else reason_words(result.reasons)
-        return "; ".join([progress_text(result), *soon])
+        return "; ".join([stipa.progress_text(result), *soon])
 
     def finish(self) -> None:
         """Keep what was measured so far."""
