@@ -11,6 +11,11 @@ def counted(count: int, one: str, several: str = "") -> str:
     return f"{count} {one}" if count == 1 else f"{count} {several or one + 's'}"
 
 
+def one_or_each(count: int, what: str, channels: int) -> str:
+    """The refusal of as many things as are neither one for all channels nor one for each."""
+    return f"{counted(count, what)} for {counted(channels, 'channel')}: give one, or one for each"
+
+
 def times(count: int) -> str:
     return "once" if count == 1 else "never" if not count else f"{count} times"
 

@@ -13,7 +13,7 @@ from amt_stream.core.device_store import kept_path, read_kept, write_kept
 from amt_stream.core.importing import has_torch
 from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.core.safe_text import brief
-from amt_stream.core.words import counted
+from amt_stream.core.words import counted, one_or_each
 from amt_stream.meters.correction import (
     Correction,
     keep_corrections,
@@ -218,10 +218,7 @@ def with_corrections(
     """
     most = max(len(calibrations), len(corrections))
     if {len(calibrations), len(corrections)} - {1, most}:
-        raise ValueError(
-            f"{counted(len(corrections), 'correction')} for "
-            f"{counted(len(calibrations), 'channel')}: give one, or one for each"
-        )
+        raise ValueError(one_or_each(len(corrections), "correction", len(calibrations)))
     pairs = zip(one_each(calibrations, most), one_each(corrections, most), strict=True)
     return [calibration.with_correction(correction) for calibration, correction in pairs]
 

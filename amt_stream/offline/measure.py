@@ -17,7 +17,7 @@ from amt_stream.core.clock import Moment, date_and_time, interval_s, local_zone,
 from amt_stream.core.importing import uncollected
 from amt_stream.core.json_types import JsonDict
 from amt_stream.core.safe_text import brief
-from amt_stream.core.words import counted
+from amt_stream.core.words import one_or_each
 from amt_stream.dsp.channel_layout import Layout
 from amt_stream.dsp.scales import pa_to_db_spl
 from amt_stream.engine.inputs.sound_file import calibrations_in
@@ -340,20 +340,13 @@ def _recording(
     else:
         sound, in_pascal = _in_full_scale(x, calibrations, wanted.preset), IN_PASCAL in calibrations
         recording = ArrayRecording(sound, fs, *chosen, keep or in_pascal)
-    if len(calibrations) not in (1, len(recording.channels)):
-        raise ValueError(
-            f"{counted(len(calibrations), 'calibration')} for "
-            f"{counted(len(recording.channels), 'channel')}: give one, "
-            "or one for each"
-        )
+    channels = len(recording.channels)
+    if len(calibrations) not in (1, channels):
+        raise ValueError(one_or_each(len(calibrations), "calibration", channels))
     if any(corrections):
         calibrations = with_corrections(calibrations, corrections)
-        if len(calibrations) not in (1, len(recording.channels)):
-            raise ValueError(
-                f"{counted(len(corrections), 'correction')} for "
-                f"{counted(len(recording.channels), 'channel')}: give "
-                "one, or one for each"
-            )
+        if len(calibrations) not in (1, channels):
+            raise ValueError(one_or_each(len(corrections), "correction", channels))
     return recording, calibrations
 
 

@@ -16,7 +16,7 @@ from amt_stream.cli.options.sounds import AnalyzeOptions
 from amt_stream.cli.sounds.calibration_table import calibration_table, name_in_table
 from amt_stream.core.json_types import JsonDict
 from amt_stream.core.values import EACH
-from amt_stream.core.words import counted
+from amt_stream.core.words import one_or_each
 from amt_stream.engine.inputs.sound_file import calibrations_in
 from amt_stream.engine.readers.av_link import ENDINGS
 from amt_stream.engine.sources import FileSource, SourceError
@@ -66,10 +66,8 @@ class SoundLevels:
             levels.append(level)
         if self.corrections:
             if len(self.corrections) not in (1, len(channels)):
-                raise Mistake(
-                    f"{file}: {counted(len(self.corrections), 'correction')} for "
-                    f"{counted(len(channels), 'channel')}: give one, or one for each"
-                )
+                why = one_or_each(len(self.corrections), "correction", len(channels))
+                raise Mistake(f"{file}: {why}")
             levels = with_corrections(levels, self.corrections)
         return levels[:1] if len(set(levels)) == 1 else levels
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from amt_stream.core.words import counted
+from amt_stream.core.words import counted, one_or_each
 from amt_stream.engine.microphone.channels import EARS
 from amt_stream.meters.calibration import Calibration, with_corrections
 from amt_stream.meters.correction import Correction
@@ -156,8 +156,5 @@ def corrections_of(calibration: Sequence[Calibration], channels: int) -> Correct
     if len(set(given)) == 1:
         return given[:1] * channels
     if len(given) < channels:
-        raise ValueError(
-            f"{counted(len(given), 'correction')} for {counted(channels, 'channel')}: give one, or "
-            "one for each"
-        )
+        raise ValueError(one_or_each(len(given), "correction", channels))
     return given
