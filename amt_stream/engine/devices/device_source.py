@@ -104,7 +104,6 @@ class DeviceSource(Source):
         self.captured, self.pick = captured, pick
         self.channels = number_of(pick, captured)
         self.slack_s = latency
-        self.waits = True
         self.reader: Reader | None = None
         self.delay = ArrivalDelay(latency)
         self.description = SourceDescription.of_device(self.channels, played=device.played)
@@ -119,6 +118,7 @@ class DeviceSource(Source):
     def latency_growth_s(self) -> float:  # type: ignore[override]
         return self.delay.growth_s
 
+    waits = True
     _held_s: float = _of_reader("delay_s", 0.0)
     missing = _of_reader("missing", 0)
     stall_s = _of_reader("stall_s", math.inf)
