@@ -33,10 +33,9 @@ def tool_button(
     name: str, text: str, about: str, clicked: Clicked | None = None
 ) -> QtWidgets.QToolButton:
     """A button that the Tab key reaches."""
-    button = QtWidgets.QToolButton(objectName=name)
-    button.setText(text)
-    button.setToolTip(about)
-    button.setFocusPolicy(QtCore.Qt.FocusPolicy.StrongFocus)
+    button = QtWidgets.QToolButton(
+        objectName=name, text=text, toolTip=about, focusPolicy=QtCore.Qt.FocusPolicy.StrongFocus
+    )
     if clicked is not None:
         button.clicked.connect(lambda _: clicked())
     return button
@@ -235,9 +234,7 @@ def ask(
     otherwise: Clicked = lambda: None,
 ) -> None:
     """Ask before an action that discards something; Enter, pressed in haste, cancels."""
-    box = QtWidgets.QMessageBox(over, objectName="question")
-    box.setText(question)
-    box.setInformativeText(about)
+    box = QtWidgets.QMessageBox(over, objectName="question", text=question, informativeText=about)
     yes = box.addButton(verb, box.ButtonRole.DestructiveRole)
     box.setDefaultButton(box.addButton("Cancel", box.ButtonRole.RejectRole))
     box.finished.connect(lambda _: action() if box.clickedButton() is yes else otherwise())

@@ -107,8 +107,7 @@ class AudienceDialog(QtWidgets.QDialog):
         self.removing = buttons.add("remove", "&Remove", self._remove)
         self.removing.setEnabled(present is not None)
         column.addWidget(buttons)
-        self._timer = QtCore.QTimer(self, interval=LOOK_MS)
-        self._timer.timeout.connect(self._look)
+        self._timer = QtCore.QTimer(self, interval=LOOK_MS, timeout=self._look)
         running = engine()
         if running is None or MODEL not in running.models:
             self.problem.setText(NO_LEVELS)

@@ -41,9 +41,8 @@ class CalibrationWizard(QtWidgets.QWizard):
         self.result_page = ResultPage(self.run)
         for page in (self.microphone, self.tone, self.response, self.result_page):
             self.addPage(page)
-        self._timer = QtCore.QTimer(self)
-        self._timer.timeout.connect(self._refresh)
-        self._timer.start(LOOK_MS)
+        self._timer = QtCore.QTimer(self, interval=LOOK_MS, timeout=self._refresh)
+        self._timer.start()
         self.finished.connect(lambda _: self.run.let_go())
 
     def done(self, result: int) -> None:
