@@ -11,20 +11,8 @@ from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Any, ClassVar, Literal
 
+from amt_stream.core import values
 from amt_stream.core.clock import interval_s, zone_named
-from amt_stream.core.values import (
-    Choice,
-    ColumnNames,
-    Elapsed,
-    MicrophoneChannels,
-    NamedChannels,
-    Names,
-    NotAllowed,
-    Number,
-    Tables,
-    Text,
-    parse_ears,
-)
 from amt_stream.dsp.channel_layout import LayoutError, layout_named
 from amt_stream.meters import catalog, output_settings
 from amt_stream.meters.calibration import LARGEST_UNCERTAINTY_DB, MICROPHONE_UNCERTAINTY_DB
@@ -83,11 +71,11 @@ RunIn = Literal["engine", "callback"]
 class PresetSettings:
     """The description of a preset."""
 
-    description: str = setting("", "a line of text", Text(), default="", key="description")
+    description: str = setting("", "a line of text", values.Text(), default="", key="description")
     more_columns: Sequence[str] = setting(
         "",
         "columns of the rows besides the usual ones or those of --columns",
-        ColumnNames(),
+        values.ColumnNames(),
         default=(),
         key="meter.more_columns",
         page="rows.md#columns",
@@ -110,7 +98,7 @@ class InputSettings:
     pcm: str | None = setting(
         "--pcm",
         "sample format on standard input, which has no header then",
-        Choice(PCM),
+        values.Choice(PCM),
         usual=f"that of its header, or {PCM[0]}",
     )
     device: str | None = setting("-d --device", "input device: its index or part of its name")
@@ -118,18 +106,18 @@ class InputSettings:
         "-c --channels LIST",
         "channels, counted from 1: one for both ears (1) or left and right (1,2); with --source -, "
         "one number is how many there are",
-        parse=parse_ears,
+        parse=values.parse_ears,
     )
     samplerate: int | None = setting(
         "-r --samplerate HZ",
         "sampling rate of the device, the demo sound, or standard input",
-        Number(SLOWEST_FS, FASTEST_FS, "Hz", whole=True),
+        values.Number(SLOWEST_FS, FASTEST_FS, "Hz", whole=True),
         usual=f"{PCM_FS}",
     )
     blocksize: int | None = setting(
         "-b --blocksize N",
         "samples per block",
-        Number(1, 192000, "samples", whole=True),
+        values.Number(1, 192000, "samples", whole=True),
         usual="the preset's block_ms",
     )
 
@@ -140,10 +128,10 @@ class LiveInputSettings(InputSettings):
 
     heading: ClassVar = "input"
 
-    microphones: tuple[NamedChannels, ...] = setting(
+    microphones: tuple[values.NamedChannels, ...] = setting(
         "",
         "several microphones, each measured separately",
-        MicrophoneChannels(),
+        values.MicrophoneChannels(),
         default=(),
         key="meter.microphones",
         page="rows.md#several-microphones",
@@ -176,7 +164,7 @@ class LiveInputSettings(InputSettings):
     duration: float | None = setting(
         "--duration S",
         "stop after this many seconds of sound",
-        Number(1e-3, 1e9, "seconds of sound"),
+        values.Number(1e-3, 1e9, "seconds of sound"),
     )
 
 
@@ -187,20 +175,22 @@ class CalibrationSettings:
     heading: ClassVar = "calibration"
 
     full_scale_db: float | None = setting(
-        "--full-scale-db DB", "level of a full-scale sine in dB SPL", Number(0, 250, "dB SPL")
+        "--full-scale-db DB",
+        "level of a full-scale sine in dB SPL",
+        values.Number(0, 250, "dB SPL"),
     )
     calibration_uncertainty: float | None = setting(
         "--calibration-uncertainty DB",
         "expanded uncertainty (k = 2) of --full-scale-db, or of the calibrator behind the device's "
         "stored calibration; loudness then has an uncertainty band",
-        Number(0, LARGEST_UNCERTAINTY_DB, "dB"),
+        values.Number(0, LARGEST_UNCERTAINTY_DB, "dB"),
         usual="as stored by `calibrate`, or none",
     )
     microphone_uncertainty: float | None = setting(
         "--microphone-uncertainty DB",
         "expanded uncertainty (k = 2) of the microphone for sounds other than the calibrator's "
         "tone; used if the uncertainty of the calibration is known",
-        Number(0, LARGEST_UNCERTAINTY_DB, "dB"),
+        values.Number(0, LARGEST_UNCERTAINTY_DB, "dB"),
         usual=f"{MICROPHONE_UNCERTAINTY_DB:g}, an assumption for a measurement microphone in a "
         "free field",
     )
@@ -244,7 +234,7 @@ def parse_models(text: str) -> tuple[str, ...]:
     beside, alone = catalog.models_side_by_side(), _alone()
     single = len(names) == 1 and names[0] in alone
     if not single and (set(names) - set(beside) or len(set(names)) < len(names)):
-        raise NotAllowed(
+        raise values.NotAllowed(
             f"{text!r}: give one or more of {', '.join(beside)}, separated by commas, or one of "
             f"{', '.join(alone)}"
         )
@@ -260,9 +250,9 @@ def _takers(option: ReadingsTake) -> str:
     return ", ".join(catalog.names(lambda entry: option in entry.readings_take))
 
 
-def _words_of(name: str) -> Callable[[], Choice]:
+def _words_of(name: str) -> Callable[[], values.Choice]:
     """The values that any model allows for a setting."""
-    return lambda: Choice(settings_of(catalog.names()).get(name, ()))
+    return lambda: values.Choice(settings_of(catalog.names()).get(name, ()))
 
 
 @dataclass(frozen=True)
@@ -278,7 +268,7 @@ class ModelSettings:
             f"by commas; or one of {', '.join(_alone())}, which give the strength of modulations "
             "by auditory band"
         ),
-        lambda: Names((*catalog.names(), CHAIN), catalog.models_side_by_side()),
+        lambda: values.Names((*catalog.names(), CHAIN), catalog.models_side_by_side()),
         parse=parse_models,
         key="model.name",
         usual=f"the preset's, {catalog.DEFAULT}",
@@ -317,7 +307,7 @@ class ModelSettings:
     stages: Sequence[Mapping[str, Any]] = setting(
         "",
         f"for `{CHAIN}`: your own stages",
-        Tables(),
+        values.Tables(),
         default=(),
         key="model.stages",
         page="rows.md#models-with-a-row-for-each-cell",
@@ -325,7 +315,7 @@ class ModelSettings:
     compute: str | None = setting(
         "--compute",
         "where the models run: on the CPU, or on a GPU with CUDA (on the CPU if there is none)",
-        Choice(COMPUTE_DEVICES),
+        values.Choice(COMPUTE_DEVICES),
         key="engine.compute",
         usual=f"the preset's, {COMPUTE_DEVICES[0]}",
         page="gpu.md",
@@ -342,28 +332,28 @@ class EngineSettings:
     block_ms: float = setting(
         "",
         "block length: longer blocks need less CPU time and add delay",
-        Number(1, 1000, "ms"),
+        values.Number(1, 1000, "ms"),
         default=20.0,
         key="engine.block_ms",
     )
     run_in: RunIn = setting(
         "",
         "run the models in a separate thread, or in the sound card's callback",
-        Choice(("engine", "callback")),
+        values.Choice(("engine", "callback")),
         default="engine",
         key="engine.run_in",
     )
     history_s: float = setting(
         "",
         "time span of `Engine.history`",
-        Number(1, 3600, "s"),
+        values.Number(1, 3600, "s"),
         default=60.0,
         key="engine.history_s",
     )
     ladder: Sequence[str] = setting(
         "",
         "what the engine gives up, in this order, when the computer cannot keep up",
-        Names(("none", *RUNGS), RUNGS),
+        values.Names(("none", *RUNGS), RUNGS),
         default=RUNGS,
         key="engine.ladder",
         page="architecture.md#overload",
@@ -379,7 +369,7 @@ class RowSettings:
     step_ms: int | None = setting(
         "--step-ms MS",
         "milliseconds between rows",
-        Number(1, LONGEST_STEP_MS, "ms", whole=True),
+        values.Number(1, LONGEST_STEP_MS, "ms", whole=True),
         key="meter.step_ms",
         usual="the preset's, or 100 without one",
     )
@@ -393,18 +383,18 @@ class RowSettings:
     from_s: float | None = setting(
         "--from S",
         "start rows and statistics at this time in the sound: seconds, or 1h30m",
-        Elapsed(0, 1e9),
+        values.Elapsed(0, 1e9),
         usual="0",
     )
     to_s: float | None = setting(
         "--to S",
         "end rows and statistics at this time in the sound: seconds, or 1h30m",
-        Elapsed(1e-3, 1e9),
+        values.Elapsed(1e-3, 1e9),
     )
     target_lufs: float | None = setting(
         "--target LUFS",
         lambda: f"target loudness: adds readings relative to it, in LU ({_takers('target_lufs')})",
-        Number(-70, 0, "LUFS"),
+        values.Number(-70, 0, "LUFS"),
     )
     dual_mono: bool = switch(
         "--dual-mono", lambda: f"count one channel as two: 3.01 LU more ({_takers('dual_mono')})"

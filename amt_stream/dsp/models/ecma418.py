@@ -4,17 +4,7 @@ from amt_stream.dsp.compose import Delay
 from amt_stream.dsp.functional.ecma418.bands import FS, HOP
 from amt_stream.dsp.fused import FusedChain, HostOutput
 from amt_stream.dsp.models.by_metrics import ByMetrics
-from amt_stream.dsp.stages.ecma418 import (
-    FRAME_RATE,
-    ECMAEarFilter,
-    ECMAField,
-    ECMAFilterbank,
-    ECMALoudnessOutput,
-    ECMASpecificLoudness,
-    ECMASpecificTonality,
-    ECMATonalityOutput,
-    ECMATonalNoise,
-)
+from amt_stream.dsp.stages import ecma418
 from amt_stream.dsp.stages.resample import Resample
 from amt_stream.dsp.streaming import GivesOutput, Stage
 
@@ -33,35 +23,37 @@ def resampled(fs: int, frame: int) -> tuple[dict[str, Stage], int]:
 
 
 class _ToLoudness(ByMetrics):
-    metric, output = "loudness", ECMALoudnessOutput
+    metric, output = "loudness", ecma418.ECMALoudnessOutput
     host_outputs = (HostOutput("n", "sone_HMS"),)
 
 
 class _ToTonality(ByMetrics):
-    metric, output = "tonality", ECMATonalityOutput
+    metric, output = "tonality", ecma418.ECMATonalityOutput
     host_outputs = HostOutput("t", "tu_HMS"), HostOutput("hz", "Hz")
 
 
 class _HearingModel(FusedChain):
     """Sound to tonal and noise loudness, and what a last stage makes of it."""
 
-    frame_rate = FRAME_RATE
+    frame_rate = ecma418.FRAME_RATE
     # The frames that the standard leaves out of single values.
-    settle_s = 57 / FRAME_RATE
+    settle_s = 57 / ecma418.FRAME_RATE
     # The end of a tone can make the ratio of tone to noise a million times too high. The low-pass
     # over frames reduces this by a factor of 1e7 within 0.7 s; blocks reach back 0.26 s.
     memory_s = 1.2
     # Blocks and the low-pass over frames pass the end.
     tail_s = 0.5
 
-    def __init__(self, fs: int, field: ECMAField, **last: Stage) -> None:
+    def __init__(self, fs: int, field: ecma418.ECMAField, **last: Stage) -> None:
         before, late = resampled(fs, HOP)
-        ear, bands = ECMAEarFilter(field, late), ECMAFilterbank()
-        super().__init__(**before, ear=ear, bands=bands, tones=ECMATonalNoise(late // HOP), **last)
+        ear, bands = ecma418.ECMAEarFilter(field, late), ecma418.ECMAFilterbank()
+        super().__init__(
+            **before, ear=ear, bands=bands, tones=ecma418.ECMATonalNoise(late // HOP), **last
+        )
         self.fs = fs
 
 
-class ECMALoudness(GivesOutput[ECMALoudnessOutput], _HearingModel):
+class ECMALoudness(GivesOutput[ecma418.ECMALoudnessOutput], _HearingModel):
     """Sound pressure (..., time) in pascal at `fs` to `ECMALoudnessOutput`, 187.5 frames a second.
 
     The method of ECMA-418-2:2025, clause 8: a tone of 1 kHz and 40 dB has 1 sone_HMS. Each channel
@@ -80,11 +72,11 @@ class ECMALoudness(GivesOutput[ECMALoudnessOutput], _HearingModel):
 
     fused = _ToLoudness
 
-    def __init__(self, fs: int = FS, field: ECMAField = "free") -> None:
-        super().__init__(fs, field, loudness=ECMASpecificLoudness())
+    def __init__(self, fs: int = FS, field: ecma418.ECMAField = "free") -> None:
+        super().__init__(fs, field, loudness=ecma418.ECMASpecificLoudness())
 
 
-class ECMATonality(GivesOutput[ECMATonalityOutput], _HearingModel):
+class ECMATonality(GivesOutput[ecma418.ECMATonalityOutput], _HearingModel):
     """Sound pressure (..., time) in pascal at `fs` to `ECMATonalityOutput`, 187.5 frames a second.
 
     The method of ECMA-418-2:2025, clause 6: a tone of 1 kHz and 40 dB has 1 tu_HMS; above 0.4
@@ -101,5 +93,5 @@ class ECMATonality(GivesOutput[ECMATonalityOutput], _HearingModel):
 
     fused = _ToTonality
 
-    def __init__(self, fs: int = FS, field: ECMAField = "free") -> None:
-        super().__init__(fs, field, tonality=ECMASpecificTonality())
+    def __init__(self, fs: int = FS, field: ecma418.ECMAField = "free") -> None:
+        super().__init__(fs, field, tonality=ecma418.ECMASpecificTonality())

@@ -18,15 +18,7 @@ from amt_stream.dsp.hooks import steps_as
 from amt_stream.dsp.models.by_metrics import ByAllMetrics
 from amt_stream.dsp.models.ecma418 import resampled
 from amt_stream.dsp.models.ecma418_modulation import ECMAFluctuation
-from amt_stream.dsp.stages.ecma418 import (
-    FRAME_RATE,
-    ECMAEarFilter,
-    ECMAField,
-    ECMAFilterbank,
-    ECMASpecificLoudness,
-    ECMASpecificTonality,
-    ECMATonalNoise,
-)
+from amt_stream.dsp.stages import ecma418
 from amt_stream.dsp.stages.ecma418_modulation import (
     ECMAEnvelopes,
     ECMASpecificFluctuation,
@@ -133,11 +125,11 @@ class _Metrics(Parallel):
     def __init__(self, late: int) -> None:
         modulation = _Modulation(late // (STEP * FRAME))
         super().__init__(
-            parts=Chain(bands=ECMAFilterbank(), parts=ECMATonalNoise(late // HOP)),
+            parts=Chain(bands=ecma418.ECMAFilterbank(), parts=ecma418.ECMATonalNoise(late // HOP)),
             modulation=Chain(envelopes=ECMAEnvelopes(), held=HeldFrames(modulation, HOP // STEP)),
         )
-        nn.Module.add_module(self, "loudness", ECMASpecificLoudness())
-        nn.Module.add_module(self, "tonality", ECMASpecificTonality())
+        nn.Module.add_module(self, "loudness", ecma418.ECMASpecificLoudness())
+        nn.Module.add_module(self, "tonality", ecma418.ECMASpecificTonality())
 
     @property
     def out_time_dim(self) -> ECMA418Output:
@@ -196,14 +188,14 @@ class ECMA418(GivesOutput[ECMA418Output], FusedChain):
     """
 
     fused = _ToAll
-    frame_rate = FRAME_RATE
+    frame_rate = ecma418.FRAME_RATE
     # Those of fluctuation strength, the slowest.
     settle_s = ECMAFluctuation.settle_s
     memory_s = ECMAFluctuation.memory_s
     tail_s = ECMAFluctuation.tail_s
 
-    def __init__(self, fs: int = FS, field: ECMAField = "free") -> None:
+    def __init__(self, fs: int = FS, field: ecma418.ECMAField = "free") -> None:
         # Frames of both rates then stand for the times of those at 48 kHz.
         before, late = resampled(fs, lcm(HOP, STEP * FRAME))
-        super().__init__(**before, ear=ECMAEarFilter(field, late), metrics=_Metrics(late))
+        super().__init__(**before, ear=ecma418.ECMAEarFilter(field, late), metrics=_Metrics(late))
         self.fs = fs
