@@ -197,6 +197,7 @@ def test_an_ear_that_dies_is_not_measured(scripted, burst):
         assert engine.wait(60), engine.error
     (gap,) = [one for one in engine.events if one.kind == "gap"]
     assert (gap.sample, gap.samples, gap.cause) == (FS * 3 // 2, FS // 2 + 100, "silent")
+    assert gap.text == f"a channel of {source.name} gave exact zeros"
     assert engine.health.lost_samples == gap.samples
     level, programme = engine.histories["spl"].read(), engine.histories["loudness"].read()
     assert not programme["fault"].any()

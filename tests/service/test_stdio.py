@@ -1,6 +1,11 @@
 """`serve --stdio`, as another program would start it: real lines through real pipes."""
 
+import asyncio
+import gc
+import io
 import json
+import threading
+import warnings
 
 import jsonschema
 import numpy as np
@@ -8,6 +13,7 @@ import pytest
 import soundfile
 
 from amt_stream.meters.rows.block import BEFORE
+from amt_stream.service.transports.stdio import Stdio
 from amt_stream.sessions import Session
 from tests.service.served import ROOT, Served, is_row
 
@@ -160,3 +166,14 @@ def test_limits_that_were_typed_hold_for_another_preset_too(tmp_path):
     assert [one["name"] for one in second["models"]] == ["spl", "zwicker"]
     assert second["limits"] == first["limits"]
     assert second["events"] == first["events"]
+
+
+def test_a_command_that_comes_after_the_end_leaves_no_warning(monkeypatch):
+    """It is read in a thread, whose loop may have ended; the program's user would see it."""
+    monkeypatch.setattr(threading.Event, "wait", lambda self: True)
+    loop = asyncio.new_event_loop()
+    Stdio(io.BytesIO(), io.StringIO())._ask(None, loop, b"{}")
+    with warnings.catch_warnings(record=True) as told:
+        loop.close()
+        gc.collect()
+    assert not told

@@ -74,7 +74,7 @@ class Stdio:
         self.ended.set()
 
     def _read(self, wire: Wire, loop: asyncio.AbstractEventLoop) -> None:
-        with contextlib.suppress(OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError, RuntimeError):  # or the loop is closed
             while line := self._commands.readline(LONGEST_LINE):
                 if line.strip():
                     self._ask(wire, loop, line)
@@ -82,7 +82,7 @@ class Stdio:
 
     def _ask(self, wire: Wire, loop: asyncio.AbstractEventLoop, line: bytes) -> None:
         """Do one command, in the order of arrival."""
-        done = threading.Event()
+        done, tasks = threading.Event(), list[asyncio.Task[None]]()
 
         async def answer() -> None:
             try:
@@ -90,7 +90,8 @@ class Stdio:
             finally:
                 done.set()
 
-        asyncio.run_coroutine_threadsafe(answer(), loop)
+        # Made in the loop: one that has ended would leave it unawaited, with a warning.
+        loop.call_soon_threadsafe(lambda: tasks.append(loop.create_task(answer())))
         done.wait()
 
 
