@@ -119,10 +119,8 @@ class EventBus:
 
     def gap_of(self, microphone: str, sample: int, samples: int, faults: int) -> None:
         """Send an event after a gap of one microphone has ended [model-thread]."""
-        name, cause = microphone or self._source.name, frames.cause_of_gap(faults)
-        # Zeros of all channels are a gap of the source.
-        zeros = GAVE_ZEROS.format(microphone or f"a channel of {name}")
-        why = zeros if cause == frames.SILENT else f"{name} had no sound"
+        name, cause = microphone or f"a channel of {self._source.name}", frames.cause_of_gap(faults)
+        why = GAVE_ZEROS.format(name) if cause == frames.SILENT else f"{name} had no sound"
         self._tell("gap", sample, samples, why, microphone, cause)
 
     def here(self, kind: str, text: str, microphone: str = "", cause: str = "") -> None:

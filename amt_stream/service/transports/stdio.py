@@ -81,7 +81,7 @@ class Stdio:
         self.ended.set()
 
     def _ask(self, wire: Wire, loop: asyncio.AbstractEventLoop, line: bytes) -> None:
-        """Do one command, in the order of arrival."""
+        """Do one command, in the order of arrival. A loop that has ended makes no coroutine."""
         done, tasks = threading.Event(), list[asyncio.Task[None]]()
 
         async def answer() -> None:
@@ -90,7 +90,6 @@ class Stdio:
             finally:
                 done.set()
 
-        # Made in the loop: one that has ended would leave it unawaited, with a warning.
         loop.call_soon_threadsafe(lambda: tasks.append(loop.create_task(answer())))
         done.wait()
 
