@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import errno
 import importlib
+import logging
 import os
 import sys
 import textwrap
@@ -38,6 +39,8 @@ def run_command(
     # Else numba writes an escape sequence at exit, even to terminals that do not support it.
     os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
     write_all(sys.stderr)
+    if logging.lastResort is not None:  # what the library logs is said by this program
+        logging.lastResort.setFormatter(logging.Formatter("amt-stream: %(message)s"))
     with contextlib.redirect_stdout(OutputStream(sys.stdout)):
         try:
             try:
