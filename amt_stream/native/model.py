@@ -84,7 +84,7 @@ class NativeModel:
 
     @property
     def invalid(self) -> int:
-        """Samples since the start or reset that were NaN or infinite, which count as 0."""
+        """Samples since the start or reset that were NaN or absurdly large, which count as 0."""
         return int(self._c.amt_invalid(self._at))
 
     def __call__(self, sound: npt.NDArray[np.floating]) -> npt.NDArray[np.float32]:

@@ -105,6 +105,19 @@ def goes_on(library, sound, at):
     np.testing.assert_array_equal(np.concatenate([before, after]), whole)
 
 
+def recovers(library):
+    """Check that an instance is finite during and after the largest samples that it takes."""
+    one = Instance(library)
+    sound = np.full((one.about.channels, FS), 0.02, np.float32) * np.sin(np.arange(FS) / 8)
+    before = one.whole(sound, FS)[-1]
+    sound[:, :: FS // 4] = 1e12
+    frames = one.whole(sound, FS)
+    known = np.isfinite(before)
+    assert not np.isnan(frames[:, known]).any()
+    assert np.isfinite(one.whole(sound[:, 1 : FS // 4], FS)[:, :2]).all()
+    assert one.c.amt_invalid(one.at) == 0
+
+
 def refuses_damage(library, sound, times):
     """Check that an instance refuses its own state with a bit changed, or of another length."""
     one = Instance(library)

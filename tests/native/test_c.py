@@ -26,6 +26,7 @@ from tests.native.library import (
     Instance,
     compiled,
     goes_on,
+    recovers,
     refuses_damage,
     units_of,
     worst,
@@ -108,6 +109,28 @@ def test_samples_that_are_no_numbers_count_as_0_and_are_counted(library, sound):
     one, other = Instance(library), Instance(library)
     np.testing.assert_array_equal(one.whole(wrong, 333), other.whole(zeros, 333))
     assert (one.c.amt_invalid(one.at), other.c.amt_invalid(other.at)) == (3, 0)
+
+
+@pytest.mark.parametrize("absurd", [1.1e12, -1e15, 3e38])
+def test_absurd_samples_count_as_0_too(library, sound, absurd):
+    """A single one of 1e15 made all frames after it NaN."""
+    wrong, zeros = sound.copy(), sound.copy()
+    wrong[0, 700], zeros[0, 700] = absurd, 0
+    one, other = Instance(library), Instance(library)
+    np.testing.assert_array_equal(one.whole(wrong, FS), other.whole(zeros, FS))
+    assert one.c.amt_invalid(one.at) == 1
+
+
+def test_after_the_largest_sample_it_recovers(library):
+    recovers(library)
+
+
+@pytest.mark.parametrize("gain", [0.0, -1.0, np.nan, np.inf])
+def test_with_a_gain_that_is_none_all_samples_are_invalid(library, sound, gain):
+    one = Instance(library)
+    one.c.amt_set_gain(one.at, gain)
+    one.whole(sound, FS)
+    assert one.c.amt_invalid(one.at) == FS
 
 
 def test_a_gain_is_that_of_a_louder_sound(library, sound):

@@ -21,7 +21,16 @@ from amt_stream.native.library import Library
 from amt_stream.native.plan import model_for
 from amt_stream.native.web_files import WASM, web_files
 from tests.native.clap import heard, host_of, plugin_of
-from tests.native.library import FS, HOST, Instance, columns_of, compiled, exported, worst
+from tests.native.library import (
+    FS,
+    HOST,
+    Instance,
+    columns_of,
+    compiled,
+    exported,
+    recovers,
+    worst,
+)
 from tests.native.published import assert_published, checks
 from tests.native.web import in_browser
 from tests.service.browser import Browser
@@ -285,6 +294,11 @@ def test_windows_has_its_frames_and_macos_its_library(model, made, tmp_path, rec
     difference = worst(np.where(known, found, 0), np.where(known, right, 0))
     record(f"{model} in C for Windows, in Wine", f"frames differ by {difference:.2g} from Linux")
     assert difference < 2e-6
+
+
+def test_it_recovers_from_the_largest_samples(model, made):
+    folder, _ = made
+    recovers(Library(compiled(folder, model, HOST, folder / "largest.so")))
 
 
 def test_two_builds_are_equal(model, made):

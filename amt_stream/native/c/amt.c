@@ -3,6 +3,7 @@
 #include "amt.h"
 #include "amt_numba.h"
 
+#include <math.h>
 #include <string.h>
 #ifndef AMT_NO_MALLOC
 #include <stdlib.h>
@@ -139,7 +140,7 @@ void AMT(destroy)(amt *m) {
 #endif
 }
 
-void AMT(set_gain)(amt *m, float gain) { m->gain = gain; }
+void AMT(set_gain)(amt *m, float gain) { m->gain = gain > 0 ? gain : NAN; }
 
 uint64_t AMT(invalid)(const amt *m) { return m->invalid; }
 
@@ -189,14 +190,17 @@ static int32_t run(amt *m) {
     return 0;
 }
 
+/* Beyond it the memory of some models would not recover, as of infinity. */
+#define LARGEST 1e12f
+
 static void take(amt *m, const float *const *channels, int32_t from, int32_t count) {
     for (int32_t c = 0; c < PLAN_CHANNELS; c++) {
         float *to = m->input + (size_t)c * PLAN_BLOCK + m->filled;
         for (int32_t k = 0; k < count; k++) {
             float x = channels[c][from + k] * m->gain;
-            int finite = x - x == 0.0f;
-            m->invalid += !finite;
-            to[k] = finite ? x : 0.0f;
+            int is_sound = x >= -LARGEST && x <= LARGEST; /* which NaN is not */
+            m->invalid += !is_sound;
+            to[k] = is_sound ? x : 0.0f;
         }
     }
     m->filled += count;

@@ -112,7 +112,8 @@ void AMT(destroy)(amt *);
 /* Forgets the sound; the gain stays. */
 void AMT(reset)(amt *);
 
-/* Calibration: what a sample of 1.0 is in `input_unit`, such as pascal per full scale. 1 at first. */
+/* Calibration: what a sample of 1.0 is in `input_unit`, such as pascal per full scale. 1 at first.
+   With a gain that is not above 0, all samples are invalid. */
 void AMT(set_gain)(amt *, float gain);
 
 /* Takes up to `n` samples of each channel, and writes up to `room` frames of `columns` numbers, one
@@ -120,11 +121,12 @@ void AMT(set_gain)(amt *, float gain);
    more frames than there is room for. Any n and room of 0 or more will do; frames are the same
    however a sound is cut. Returns the number of frames, or an error below 0.
 
-   A sample that is NaN or infinite counts as 0, see amt_invalid. */
+   A sample that is NaN, or beyond 1e12 after the gain, counts as 0, see amt_invalid. */
 int32_t AMT(process)(amt *, const float *const *channels, int32_t n, float *frames, int32_t room,
                      int32_t *used);
 
-/* How many samples since the start or reset were NaN or infinite. Their frames are not a reading. */
+/* How many samples since the start or reset were invalid: NaN, or infinite or absurdly large, beyond
+   1e12 after the gain. Their frames are not a reading. */
 uint64_t AMT(invalid)(const amt *);
 
 /* Writes the state, `state_bytes` bytes: the same on all processors, and in the middle of a block. */

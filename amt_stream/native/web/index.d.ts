@@ -73,7 +73,7 @@ export class Model {
   readonly info: Info;
   /** Calibration: what a sample of 1.0 is in `info.input_unit`; 1 at first. */
   gain: number;
-  /** Samples since the start or reset that were NaN or infinite, which count as 0. */
+  /** Samples since the start or reset that were NaN or beyond 1e12 after the gain; they count as 0. */
   readonly invalid: number;
   /**
    * Takes samples of each channel, of any one length, and gives the frames that they complete, one
