@@ -60,6 +60,7 @@ class NativeModel:
         if not self._at:
             raise MemoryError(f"{model}: no memory for an instance")
         weakref.finalize(self, self._c.amt_destroy, self._at)
+        self._forgotten = 0  # invalid samples of sound that was reset or replaced by a state
         self.gain = gain
 
     @property
@@ -137,10 +138,11 @@ class NativeModel:
         Raises LimitError for text that is no limit, and for a column that the model lacks.
         """
         one = limit_from_text(limit) if isinstance(limit, str) else limit
-        return NativeLimit(self._library, one, lambda: self.invalid)
+        return NativeLimit(self._library, one, lambda: self._forgotten + self.invalid)
 
     def reset(self) -> None:
         """Forget the sound; the gain stays."""
+        self._forgotten += self.invalid
         self._c.amt_reset(self._at)
 
     def save(self) -> bytes:
@@ -163,7 +165,9 @@ class NativeModel:
         """
         if not isinstance(state, bytes | bytearray | memoryview):
             raise TypeError(f"the state is {type(state).__name__}: give the bytes of save()")
+        before = self.invalid
         status = self._c.amt_load(self._at, bytes(state), memoryview(state).nbytes)
+        self._forgotten += before - self.invalid
         if status == _OTHER:
             raise UnfittingState(
                 f"the state is not one of {self.info.model} at {self.info.fs} Hz in blocks of "

@@ -51,6 +51,24 @@ const said = wrong.map((given) => {
 console.log(JSON.stringify({ told, said }));
 """
 
+RESET_IN_NODE = """
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { Model } from "amt-stream";
+const wasm = readFileSync(fileURLToPath(import.meta.resolve("amt-stream/zwicker.wasm")));
+const model = new Model(await WebAssembly.compile(wasm));
+const quiet = new Float32Array(4800).fill(1e-5), bad = quiet.map((x, k) => k < 480 ? NaN : x);
+const state = model.save();
+model.process([quiet.map(() => NaN)]);
+const limit = model.limit("n", { above: 9 });
+const states = [() => model.reset(), () => model.load(state)].map((forget) => {
+  const judged = (sound) => limit.take(model.process([sound]))[0], before = judged(quiet);
+  forget();
+  return [before, judged(bad), judged(quiet)];
+});
+console.log(JSON.stringify(states.flat()));
+"""
+
 
 @pytest.fixture
 def meter(own_cache):
@@ -131,6 +149,22 @@ def test_a_limit_is_not_green_on_samples_that_are_no_numbers(meter):
     assert {*limit(meter(quiet))} == {"unknown"}, "it is known by the next frames"
     assert {*limit(meter(quiet))} == {"green"}
     assert limit.verdict == "not known"
+
+
+def test_nor_after_a_reset_or_another_state(meter):
+    """Then the count of such samples begins anew, or goes back."""
+    quiet = np.full((4800, 1), 1e-5, np.float32)
+    state = meter.save()
+    meter(quiet * np.nan)
+    limit = meter.limit("zwicker_n_sone>9")
+    for forget in meter.reset, lambda: meter.load(state):
+        assert {*limit(meter(quiet))} == {"green"}
+        forget()
+        assert {*limit(meter(np.append(quiet, [[np.nan]] * 480, 0)))} == {"unknown"}
+
+
+def test_nor_in_javascript(work):  # noqa: F811
+    assert json.loads(node(work, RESET_IN_NODE)) == ["green", "unknown", "green"] * 2
 
 
 def test_the_program_of_the_page_judges(folder, sound, tmp_path):

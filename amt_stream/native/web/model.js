@@ -16,6 +16,7 @@ const up = (n) => Math.ceil(n / ALIGNMENT) * ALIGNMENT;
 
 export class Model {
   #c; #at; #end; #places; #pointers; #used; #frames; #room; #state; #gain = 1;
+  #forgotten = 0; // invalid samples of sound that was reset or replaced by a state
 
   constructor(module) {
     this.#c = new WebAssembly.Instance(module, {}).exports;
@@ -70,11 +71,12 @@ export class Model {
     [below !== undefined, at_end].forEach((is, k) => view().setInt32(rules + 32 + 4 * k, is, true));
     if (this.#c.amt_limit_begin(at, place, rules)) throw new RangeError("a rule is below 0, or no number");
     const width = this.info.columns.length;
-    let before = this.invalid;
+    const invalid = () => this.#forgotten + this.invalid;
+    let before = invalid();
     return {
       take: (frames, { clipped = false, calibrated = true, heard = true } = {}) => {
-        const invalid = frames.length ? this.invalid : before, lost = !heard || invalid > before;
-        before = invalid;
+        const now = frames.length ? invalid() : before, lost = !heard || now > before;
+        before = now;
         const known = CLIPPED * clipped + UNCALIBRATED * !calibrated + UNHEARD * lost;
         return Array.from({ length: frames.length / width }, (_, k) =>
           STATES[this.#c.amt_limit_take(at, frames[k * width + place], known)]);
@@ -92,7 +94,10 @@ export class Model {
     };
   }
 
-  reset() { this.#c.amt_reset(this.#at); }
+  reset() {
+    this.#forgotten += this.invalid;
+    this.#c.amt_reset(this.#at);
+  }
 
   save() {
     this.#c.amt_save(this.#at, this.#state);
@@ -102,7 +107,8 @@ export class Model {
   load(state) {
     const fits = state.length === this.info.state_bytes;
     if (fits) new Uint8Array(this.#c.memory.buffer).set(state, this.#state);
-    const status = fits ? this.#c.amt_load(this.#at, this.#state, BigInt(state.length)) : 0;
+    const before = this.invalid, status = fits ? this.#c.amt_load(this.#at, this.#state, BigInt(state.length)) : 0;
+    this.#forgotten += before - this.invalid;
     if (status === OTHER) throw new Error(`the state is not one of this ${this.info.model}`);
     if (!fits || status) throw new Error("the state is damaged: save it again");
   }
