@@ -53,7 +53,11 @@ TEST_TOOLS = (
     "libasound2-plugins=alsa-lib/libasound_module_pcm_pulse.so gcc=gcc g++=c++ "
     "libc6-dev=*/crt1.o lv2-dev=lv2/core.lv2 lilv-utils=lv2apply"
 )
-SOAK_TOOLS = "wine=wine wine64=wine/wine64"
+SOAK_TOOLS = (
+    "wine=wine wine64=wine/wine64 jalv=jalv jackd2=jackd gstreamer1.0-tools=gst-launch-1.0 "
+    "gstreamer1.0-plugins-base=gstreamer-1.0/libgstrawparse.so "
+    "gstreamer1.0-plugins-bad=gstreamer-1.0/libgstlv2.so"
+)
 
 
 def say(text):

@@ -95,34 +95,64 @@ def plan_description(plan: HostPlan) -> str:
     return json.dumps(about, indent=1) + "\n"
 
 
+LEVEL_END, VALUE_END = 200.0, 1e9
+"""Ends of range of what a plug-in shows, as plugin.h has them."""
+
+
 def lv2_manifest(plan: HostPlan) -> str:
     """What an LV2 host reads of the plug-in: the manifest of a bundle with MODEL.so."""
-    sound = [f"{way}_{k + 1}" for way in ("in", "out") for k in range(plan.channels)]
+    uri = f"urn:amt-stream:{plan.model}-{plan.channels}-{plan.fs}"
     ports = [
-        f"[ a lv2:{'Input' if name.startswith('in') else 'Output'}Port, lv2:AudioPort; "
-        f'lv2:index {k}; lv2:symbol "{name}"; lv2:name "{name}" ]'
-        for k, name in enumerate(sound)
+        _lv2_port(
+            f"{way}_{k + 1}",
+            f"{way}_{k + 1}",
+            f"a lv2:{way.capitalize()}putPort, lv2:AudioPort",
+            *_lv2_group(uri, way, k, plan.channels),
+        )
+        for way in ("in", "out")
+        for k in range(plan.channels)
     ]
-    ports.append(
-        f'[ a lv2:InputPort, lv2:ControlPort; lv2:index {len(ports)}; lv2:symbol "gain"; '
-        f'lv2:name "{plan.input_unit} for full scale"; '
-        "lv2:default 1.0; lv2:minimum 0.0001; lv2:maximum 10000.0 ]"
-    )
-    ports += [
-        f"[ a lv2:OutputPort, lv2:ControlPort; lv2:index {k}; "
-        f'lv2:symbol "{one.name}"; lv2:name "{one.name} in {one.unit}" ]'
-        for k, one in enumerate(plan.columns, len(ports))
+    gain = "lv2:default 1.0", "lv2:minimum 0.0001", "lv2:maximum 10000.0", _LOGARITHMIC
+    name = f"{plan.input_unit} for full scale"
+    ports.append(_lv2_port("gain", name, "a lv2:InputPort, lv2:ControlPort", *gain))
+    for name, unit in (*((one.name, one.unit) for one in plan.columns), ("invalid", "samples")):
+        level = unit.startswith(("d", "L"))
+        least, most = (-LEVEL_END, LEVEL_END) if level else (0.0, VALUE_END)
+        ends = f"lv2:minimum {least:.1f}", f"lv2:maximum {most:.1f}"
+        ports.append(
+            _lv2_port(name, f"{name} in {unit}", "a lv2:OutputPort, lv2:ControlPort", *ends)
+        )
+    listed = " ,\n        ".join(f"[ {port}; lv2:index {k} ]" for k, port in enumerate(ports))
+    kind = "StereoGroup" if plan.channels == 2 else "DiscreteGroup"
+    groups = [
+        f'<{uri}#{way}> a pg:{kind}, pg:{way.capitalize()}putGroup ; lv2:symbol "{way}" .\n'
+        for way in ("in", "out")
     ]
-    listed = " ,\n        ".join(ports)
     return f"""@prefix doap: <http://usefulinc.com/ns/doap#> .
 @prefix lv2: <http://lv2plug.in/ns/lv2core#> .
+@prefix pg: <http://lv2plug.in/ns/ext/port-groups#> .
+@prefix pprop: <http://lv2plug.in/ns/ext/port-props#> .
 
-<urn:amt_stream:{plan.model}>
+{"".join(groups) * (plan.channels > 1)}
+<{uri}>
     a lv2:Plugin , lv2:AnalyserPlugin ;
     lv2:binary <{plan.model}.so> ;
-    doap:name "{plan.model}" ;
+    doap:name "{plan.model}, {plan.channels} ch, {plan.fs} Hz" ;
     doap:license <http://opensource.org/licenses/MIT> ;
     lv2:optionalFeature lv2:hardRTCapable ;
     lv2:port
         {listed} .
 """
+
+
+_LOGARITHMIC = "lv2:portProperty pprop:logarithmic"
+
+
+def _lv2_port(symbol: str, name: str, *about: str) -> str:
+    return "; ".join((*about, f'lv2:symbol "{symbol}"', f'lv2:name "{name}"'))
+
+
+def _lv2_group(uri: str, way: str, channel: int, channels: int) -> list[str]:
+    """What makes a port one of several channels, which GStreamer takes in no other way."""
+    place = [f"lv2:designation pg:{('left', 'right')[channel]}"] if channels == 2 else []
+    return [f"pg:group <{uri}#{way}>", *place] if channels > 1 else []

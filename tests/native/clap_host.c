@@ -126,6 +126,8 @@ static void pass_block(size_t k, float **in, float **elsewhere, float *copy) {
     CHECK(status == CLAP_PROCESS_CONTINUE);
     for (uint32_t c = 0; c < channels; c++)
         CHECK(!memcmp(out[c], copy + c * block, n * sizeof(float)));
+    taken.channel_count -= 1;
+    CHECK(plugin->process(plugin, &process) == CLAP_PROCESS_ERROR);
     memcpy(rows + k * parameters, heard, parameters * sizeof *heard);
 }
 

@@ -30,14 +30,16 @@ def test_its_values_are_those_of_python_and_a_gain_is_of_its_sample(made, sound,
     quiet = sound.copy()
     quiet[:, :20001] /= 2
     _, values = heard(*made, quiet, block, "0:2", "20001:1")
-    assert worst(values, latest(right, block, FS)) < 4e-7
+    assert worst(values[:, :-1], latest(right, block, FS)) < 4e-7
+    assert not values[:, -1].any()
 
 
 def test_it_says_what_it_is(made, sound):
     (about, *parameters), _ = heard(*made, sound[:, :480], 480)
-    assert about == f"amt_stream.zwicker|zwicker|{__version__}|analyzer|mono"
-    assert parameters[:2] == ["pascal for full scale|0|0.0001|10000|1", "n|8|0|1e+09|0"]
-    assert [line.split("|")[0] for line in parameters[1:]] == ZWICKER
+    name = "amt_stream.zwicker-1-48000|zwicker, 1 ch, 48000 Hz"
+    assert about == f"{name}|{__version__}|analyzer|mono"
+    assert parameters[:2] == ["pascal for full scale|32|0.0001|10000|1", "n|8|0|1e+09|0"]
+    assert [line.split("|")[0] for line in parameters[1:]] == [*ZWICKER, "invalid"]
 
 
 def test_its_host_may_read_parameters_and_the_state_while_it_plays(
@@ -51,4 +53,12 @@ def test_its_host_may_read_parameters_and_the_state_while_it_plays(
     _, values = heard(host, plugin, part, 240, "0:3", "4800:1")
     part = np.where(np.arange(9600) < 4800, 3 * part, part)
     expected = latest(Instance(library).whole(part, FS), 240, 9600)
-    np.testing.assert_array_equal(values, expected.astype(np.float32))
+    np.testing.assert_array_equal(values[:, :-1], expected.astype(np.float32))
+
+
+def test_invalid_samples_are_counted_and_are_no_reading(made, sound):
+    wrong = np.full((1, 4800), 0.1, np.float32)
+    wrong[0, [500, 2500, 2501]] = np.nan, 1e30, -np.inf
+    _, values = heard(*made, wrong, 480)
+    assert values[:, -1].tolist() == [0, 1, 1, 1, 1, 3, 3, 3, 3, 3]
+    assert [*values[:, :2].all(1)] == [k not in (1, 5) for k in range(10)]

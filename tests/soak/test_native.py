@@ -255,7 +255,8 @@ def test_a_clap_plug_in_has_its_frames(model, made, tmp_path):
     )
     frames = one.whole(sound, FS)[one.about.frames_per_block - 1 :: one.about.frames_per_block]
     least = [0 if column.unit in ("sone", "phon") else -200 for column in one.about.columns]
-    np.testing.assert_array_equal(values, np.where(np.isfinite(frames), frames, least))
+    expected = np.where(np.isfinite(frames), frames, least)
+    np.testing.assert_array_equal(values[:, :-1], expected)
 
 
 def numbers_of(said):

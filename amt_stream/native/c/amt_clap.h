@@ -23,7 +23,8 @@ enum { CLAP_NAME_SIZE = 256, CLAP_PATH_SIZE = 1024 };
 enum { CLAP_PROCESS_ERROR = 0, CLAP_PROCESS_CONTINUE = 1 };
 enum { CLAP_CORE_EVENT_SPACE_ID = 0, CLAP_EVENT_PARAM_VALUE = 5 };
 enum { CLAP_AUDIO_PORT_IS_MAIN = 1 };
-enum { CLAP_PARAM_IS_READONLY = 1 << 3, CLAP_PARAM_RESCAN_VALUES = 1 };
+enum { CLAP_PARAM_IS_READONLY = 1 << 3, CLAP_PARAM_IS_AUTOMATABLE = 1 << 5 };
+enum { CLAP_PARAM_RESCAN_VALUES = 1 };
 
 typedef uint32_t clap_id;
 typedef int32_t clap_process_status;

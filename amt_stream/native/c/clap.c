@@ -4,19 +4,16 @@
 #include "amt_clap.h"
 #include "plugin.h"
 
-#include <math.h>
 #include <stdatomic.h>
-#include <stdio.h>
 
-enum { GAIN, VALUES, TEXT = 64 };
+enum { GAIN, VALUES, TEXT = 96 };
 
-static const double LEAST_GAIN = 1e-4, MOST_GAIN = 1e4, MOST = 1e9;
-
-static char plugin_id[TEXT];
+static char plugin_id[TEXT], plugin_name[TEXT];
 static const char *features[] = {CLAP_PLUGIN_FEATURE_ANALYZER, NULL, NULL};
 static clap_plugin_descriptor_t descriptor = {
     .clap_version = CLAP_VERSION_INIT,
     .id = plugin_id,
+    .name = plugin_name,
     .vendor = "amt_stream",
     .url = "",
     .manual_url = "",
@@ -37,20 +34,21 @@ typedef struct {
 
 static plugin *of(const clap_plugin_t *one) { return one->plugin_data; }
 
-static double most_of(uint32_t column) { return is_level(column) ? MOST_LEVEL : MOST; }
+static void share_values(plugin *p) {
+    for (uint32_t k = 0; k < value_count(); k++)
+        atomic_store_explicit(p->values + k, p->meter.shown[k], memory_order_relaxed);
+}
 
 static void forget(plugin *p) {
-    AMT(reset)(p->meter.model);
-    for (uint32_t c = 0; c < columns(); c++) {
-        atomic_store_explicit(p->values + c, (float)least_of(c), memory_order_relaxed);
-        p->told[c] = NAN; /* so that the host hears of all */
-    }
+    meter_forget(&p->meter);
+    share_values(p);
+    for (uint32_t k = 0; k < value_count(); k++) p->told[k] = NAN; /* so that the host hears of all */
 }
 
 static bool init(const clap_plugin_t *one) {
     plugin *p = of(one);
-    p->values = calloc(columns(), sizeof *p->values);
-    p->told = calloc(columns(), sizeof *p->told);
+    p->values = calloc(value_count(), sizeof *p->values);
+    p->told = calloc(value_count(), sizeof *p->told);
     if (!meter_begin(&p->meter) || !p->values || !p->told) return false;
     forget(p);
     return true;
@@ -88,13 +86,9 @@ static void take_event(plugin *p, const clap_event_header_t *header) {
 
 /* Sound from one event to the next, each with its own gain. */
 static void take_sound(plugin *p, const float *const *sound, uint32_t from, uint32_t to) {
-    AMT(set_gain)(p->meter.model, atomic_load_explicit(&p->gain, memory_order_relaxed));
-    const float *frame = meter_take(&p->meter, sound, from, to);
-    for (uint32_t c = 0; frame && c < columns(); c++) {
-        double value = frame[c] > least_of(c) ? frame[c] : least_of(c); /* also what is no number */
-        if (value > most_of(c)) value = most_of(c);
-        atomic_store_explicit(p->values + c, (float)value, memory_order_relaxed);
-    }
+    meter_set_gain(&p->meter, atomic_load_explicit(&p->gain, memory_order_relaxed));
+    meter_take(&p->meter, sound, from, to);
+    share_values(p);
 }
 
 static void tell_values(plugin *p, const clap_output_events_t *to, uint32_t time) {
@@ -105,11 +99,15 @@ static void tell_values(plugin *p, const clap_output_events_t *to, uint32_t time
         .channel = -1,
         .key = -1,
     };
-    for (uint32_t c = 0; c < columns(); c++) {
-        float value = atomic_load_explicit(p->values + c, memory_order_relaxed);
-        event.param_id = VALUES + c, event.value = value;
-        if (value != p->told[c] && to->try_push(to, &event.header)) p->told[c] = value;
+    for (uint32_t k = 0; k < value_count(); k++) {
+        const float value = p->meter.shown[k];
+        event.param_id = VALUES + k, event.value = value;
+        if (value != p->told[k] && to->try_push(to, &event.header)) p->told[k] = value;
     }
+}
+
+static bool has_channels(const clap_audio_buffer_t *one) {
+    return one->data32 && one->channel_count >= (uint32_t)AMT(about)()->channels;
 }
 
 static clap_process_status process(const clap_plugin_t *one, const clap_process_t *block) {
@@ -117,8 +115,9 @@ static clap_process_status process(const clap_plugin_t *one, const clap_process_
     const clap_input_events_t *events = block->in_events;
     const uint32_t n = block->frames_count, count = events->size(events);
     if (!block->audio_inputs_count || !block->audio_outputs_count) return CLAP_PROCESS_ERROR;
+    if (!has_channels(block->audio_inputs) || !has_channels(block->audio_outputs))
+        return CLAP_PROCESS_ERROR;
     const float *const *sound = (const float *const *)block->audio_inputs->data32;
-    if (!sound || !block->audio_outputs->data32) return CLAP_PROCESS_ERROR;
     uint32_t done = 0;
     for (uint32_t k = 0; k <= count; k++) {
         const clap_event_header_t *event = k < count ? events->get(events, k) : NULL;
@@ -153,28 +152,29 @@ static bool port_info(const clap_plugin_t *one, uint32_t index, bool is_input,
 
 static uint32_t count_parameters(const clap_plugin_t *one) {
     (void)one;
-    return VALUES + columns();
+    return VALUES + value_count();
 }
 
 static bool parameter_info(const clap_plugin_t *one, uint32_t index, clap_param_info_t *info) {
     (void)one;
-    if (index >= VALUES + columns()) return false;
+    if (index >= VALUES + value_count()) return false;
     *info = (clap_param_info_t){.id = index};
     if (index == GAIN) {
         snprintf(info->name, sizeof info->name, "%s for full scale", AMT(about)()->input_unit);
+        info->flags = CLAP_PARAM_IS_AUTOMATABLE; /* it holds from the sample of its event on */
         info->min_value = LEAST_GAIN, info->max_value = MOST_GAIN, info->default_value = 1.0;
         return true;
     }
-    const uint32_t column = index - VALUES;
-    snprintf(info->name, sizeof info->name, "%s", AMT(columns)()[column].name);
+    const uint32_t k = index - VALUES;
+    snprintf(info->name, sizeof info->name, "%s", value_column(k).name);
     info->flags = CLAP_PARAM_IS_READONLY;
-    info->min_value = info->default_value = least_of(column), info->max_value = most_of(column);
+    info->min_value = info->default_value = least_of(k), info->max_value = most_of(k);
     return true;
 }
 
 static bool value_of(const clap_plugin_t *one, clap_id id, double *value) {
     plugin *p = of(one);
-    if (id >= VALUES + columns()) return false;
+    if (id >= VALUES + value_count()) return false;
     _Atomic float *from = id == GAIN ? &p->gain : p->values + (id - VALUES);
     *value = atomic_load_explicit(from, memory_order_relaxed);
     return true;
@@ -183,9 +183,9 @@ static bool value_of(const clap_plugin_t *one, clap_id id, double *value) {
 static bool value_to_text(const clap_plugin_t *one, clap_id id, double value, char *text,
                           uint32_t room) {
     (void)one;
-    if (id >= VALUES + columns()) return false;
+    if (id >= VALUES + value_count()) return false;
     if (id == GAIN) return snprintf(text, room, "%.6g", value) > 0;
-    const char *unit = AMT(columns)()[id - VALUES].unit;
+    const char *unit = value_column(id - VALUES).unit;
     if (!is_level(id - VALUES)) return snprintf(text, room, "%.4g %s", value, unit) > 0;
     if (value <= -MOST_LEVEL) return snprintf(text, room, "-- %s", unit) > 0;
     return snprintf(text, room, "%.1f %s", value, unit) > 0;
@@ -193,7 +193,7 @@ static bool value_to_text(const clap_plugin_t *one, clap_id id, double value, ch
 
 static bool text_to_value(const clap_plugin_t *one, clap_id id, const char *text, double *value) {
     (void)one;
-    if (id >= VALUES + columns()) return false;
+    if (id >= VALUES + value_count()) return false;
     char *end;
     *value = strtod(text, &end);
     if (end != text) return isfinite(*value);
@@ -276,9 +276,9 @@ static const clap_plugin_t *create(const clap_plugin_factory_t *factory, const c
 static bool begin(const char *path) {
     const amt_info *about = AMT(about)();
     (void)path;
-    snprintf(plugin_id, sizeof plugin_id, "amt_stream.%s", about->model);
+    write_id(plugin_id, sizeof plugin_id, "amt_stream.%s-%d-%d");
+    write_id(plugin_name, sizeof plugin_name, "%s, %d ch, %d Hz");
     const char *version = strchr(about->version, ' ');
-    descriptor.name = about->model;
     descriptor.version = version ? version + 1 : about->version;
     features[1] = about->channels == 1   ? CLAP_PLUGIN_FEATURE_MONO
                   : about->channels == 2 ? CLAP_PLUGIN_FEATURE_STEREO
