@@ -72,12 +72,12 @@ def limit_verdict(rules: Array, state: Array) -> int:
 
 _NUMBERS = types.Array(types.float64, 1, "C")
 _TAKEN = {
-    "limit_begin": (limit_begin, (_NUMBERS,)),
-    "limit_take": (limit_take, (_NUMBERS, _NUMBERS, types.float64, types.int64)),
-    "limit_verdict": (limit_verdict, (_NUMBERS, _NUMBERS)),
+    "kernel_limit_begin": (limit_begin, (_NUMBERS,)),
+    "kernel_limit_take": (limit_take, (_NUMBERS, _NUMBERS, types.float64, types.int64)),
+    "kernel_limit_verdict": (limit_verdict, (_NUMBERS, _NUMBERS)),
 }
 
 
 def limit_codes() -> dict[str, KernelCode]:
-    """The functions by name."""
+    """The functions by name; a program may call its model as amt.h does, `zwicker_limit_begin`."""
     return {name: KernelCode(*code_of(*of)) for name, of in _TAKEN.items()}

@@ -45,7 +45,7 @@ def plan_header(plan: HostPlan, scratch: int) -> str:
         "TABLES": f"{plan.model}_tables",
         "INITIAL": f"{plan.model}_initial",
         "ENTRY": f"{plan.model}_entry",
-        **{name: f"{plan.model}_{name.lower()}" for name in LIMIT_FUNCTIONS},
+        **{name: f"{plan.model}_kernel_{name.lower()}" for name in LIMIT_FUNCTIONS},
         **{f"LIMIT_{name}": getattr(limit_state, name) for name in LIMIT_PLACES},
         "MODEL": json.dumps(plan.model),
         "VERSION": json.dumps(f"amt_stream {__version__}"),

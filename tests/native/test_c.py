@@ -215,15 +215,15 @@ def test_the_example_measures_what_ffmpeg_decodes(folder, tmp_path):
 
 
 def test_two_models_share_a_program(folder, tmp_path):
-    """As two builds of one, since each has its own names."""
+    """As two builds of one, since each has its own names; one is that of the model, as in amt.h."""
     (tmp_path / "two.c").write_text(
-        '#define AMT_NAME first\n#include "amt.h"\n#undef AMT_NAME\n#define AMT_NAME second\n'
+        '#define AMT_NAME zwicker\n#include "amt.h"\n#undef AMT_NAME\n#define AMT_NAME second\n'
         '#include "amt.h"\nint main(void) {\n'
-        "    return first_about()->fs == second_about()->fs ? 0 : 1;\n}\n"
+        "    return zwicker_about()->fs == second_about()->fs ? 0 : 1;\n}\n"
     )
     plan = '-DAMT_PLAN="zwicker_plan.h"'
     script = (
-        f"cc -c {plan!r} -DAMT_NAME=first amt.c -o {tmp_path}/1.o && "
+        f"cc -c {plan!r} -DAMT_NAME=zwicker amt.c -o {tmp_path}/1.o && "
         f"cc -c {plan!r} -DAMT_NAME=second amt.c -o {tmp_path}/2.o && "
         f"cc -I. {tmp_path}/two.c {tmp_path}/1.o {tmp_path}/2.o amt_numba.c zwicker-{HOST}.o -lm "
         f"-o {tmp_path}/two && {tmp_path}/two"
