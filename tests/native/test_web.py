@@ -15,7 +15,7 @@ import pytest
 from amt_stream.native import NativeModel
 from amt_stream.native.web_files import npm_archive
 from tests.native.library import FS, ZWICKER, Instance, units_of, worst
-from tests.native.web import in_browser
+from tests.native.web import IN_PAGE, in_browser, served
 from tests.service.browser import Browser
 
 ROOT = Path(__file__).parents[2]
@@ -46,13 +46,16 @@ import { fileURLToPath } from "node:url";
 import { Model } from "amt-stream";
 const wasm = readFileSync(fileURLToPath(import.meta.resolve("amt-stream/zwicker.wasm")));
 const model = new Model(await WebAssembly.compile(wasm));
+const other = new WebAssembly.Module(Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0));
 const two = [new Float32Array(3), new Float32Array(3)];
 const state = model.save();
-const wrong = state.slice(), other = state.slice();
+const wrong = state.slice(), foreign = state.slice();
 wrong[100] ^= 1;
-other[8] ^= 1;
-const calls = [() => model.process(two), () => model.process([]), () => { model.gain = 0; },
-  () => model.load(wrong), () => model.load(other), () => model.load(state.slice(1))];
+foreign[8] ^= 1;
+const calls = [() => model.process(two), () => model.process([]),
+  () => model.process([new Int16Array(3)]), () => model.process([[0, 0, 0]]), () => new Model(other),
+  () => { model.gain = 0; },
+  () => model.load(wrong), () => model.load(foreign), () => model.load(state.slice(1))];
 for (const call of calls) {
   try { call(); console.log("accepted"); } catch (error) { console.log(error.message); }
 }
@@ -127,6 +130,9 @@ def test_what_does_not_fit_is_refused(work):
     assert node(work, REFUSE).splitlines() == [
         "2 channels: give 1 of one length",
         "0 channels: give 1 of one length",
+        "a channel is of Int16Array: give a Float32Array",
+        "a channel is of another type: give a Float32Array",
+        "the module is not a model of amt-stream",
         "gain is 0: give a number above 0",
         "the state is damaged: save it again",
         "the state is not one of this zwicker",
@@ -156,19 +162,50 @@ def test_an_audio_worklet_gives_the_frames_of_python(web, tmp_path, sound, right
     assert worst(frames.reshape(right.shape), right) < 4e-7
 
 
+def test_a_worklet_hears_pauses_and_says_what_it_refuses(web, tmp_path, library):
+    """Two short sounds, before, between and after which nothing plays."""
+    shutil.copytree(web, tmp_path / "web")
+    with Browser() as browser, served(tmp_path / "web") as address:
+        browser.open(f"{address}/package.json")
+        browser.evaluate(IN_PAGE)
+        browser.until("window.said_ || window.failed_")
+        assert browser.evaluate("window.failed_") is None
+        said = browser.evaluate("window.said_")
+    right = Instance(library).whole(pauses(), FS)
+    assert worst(np.array(said["frames"], np.float32).reshape(-1, len(ZWICKER)), right) < 4e-7
+    assert said["refused"] == [
+        "zwicker is made for 48000 Hz, and the context has 44100 Hz: make it with "
+        "sampleRate: 48000",
+        "gain is -1: give a number above 0",
+    ]
+    assert said["errors"] == [
+        "gain is 0: give a number above 0",
+        "the state is damaged: save it again",
+    ]
+    assert said["clipped"] == 2 * 99
+    assert 25600 - 128 <= said["zeros"] <= 25600
+
+
+def pauses():
+    sound = np.zeros((1, FS), np.float32)
+    sound[0, 12800:12900] = sound[0, 38400:38500] = 1
+    return sound
+
+
 def test_the_page_measures_the_microphone_from_a_file(web):
-    """The microphone of the browser beeps once a second."""
+    """The microphone of the browser beeps once a second, at full scale."""
     state = "document.getElementById('state').textContent"
     with Browser(width=400, height=700) as browser:
         browser.open((web / "zwicker.html").as_uri())
         assert "idle" in browser.evaluate(state)
         browser.evaluate("document.getElementById('start').click()")
         browser.until("Number(document.querySelector('#numbers b').textContent) > 0.5")
-        assert re.fullmatch(r"(◐ settling · )?▨ uncalibrated", browser.evaluate(state))
+        words = r"(┳ clipped · )?(◐ settling · )?▨ uncalibrated"
+        assert re.fullmatch(words, browser.evaluate(state))
         browser.evaluate(
             "document.getElementById('gain').value = '2,5';"
             "document.getElementById('gain').dispatchEvent(new Event('change'))"
         )
-        browser.until(f"{state} === '● running'")
+        browser.until(f"{state} === '┳ clipped'")
         browser.evaluate("document.getElementById('start').click()")
         assert browser.evaluate(state) == "□ stopped"

@@ -31,6 +31,45 @@ OFFLINE = """
 """
 
 
+IN_PAGE = """
+(async () => {
+  const { meter } = await import("/index.js");
+  const module = await WebAssembly.compileStreaming(fetch("/zwicker.wasm"));
+  const offline = (fs = 48000) => new OfflineAudioContext(1, 48000, fs);
+  const said = async (call) => {
+    try { await call(); return "accepted"; } catch ({ message }) { return message; }
+  };
+  const refused = [
+    await said(() => meter(offline(44100), module)),
+    await said(() => meter(offline(), module, { gain: -1 })),
+  ];
+  const context = offline(), got = [];
+  let clipped = 0, zeros = 0;
+  const node = await meter(context, module, { onframes: (frames, sound) => {
+    got.push(...frames);
+    clipped += sound.clipped;
+    zeros = Math.max(zeros, sound.zeros);
+  } });
+  const errors = [];
+  node.port.addEventListener("message", ({ data }) => { if (data.error) errors.push(data.error); });
+  node.port.postMessage({ gain: 0 });
+  node.port.postMessage({ load: new Uint8Array(3) });
+  const loud = context.createBuffer(1, 128, 48000);
+  loud.getChannelData(0).fill(1, 0, 100);
+  for (const when of [12800, 38400]) {
+    const source = new AudioBufferSourceNode(context, { buffer: loud });
+    source.connect(node);
+    source.start(when / 48000);
+  }
+  await context.startRendering();
+  node.port.addEventListener("message", () => {
+    window.said_ = { refused, errors, clipped, zeros, frames: got };
+  }, { once: true });
+  node.port.postMessage({ save: true });
+})().catch((error) => { window.failed_ = error.message; });
+"""
+
+
 class Quiet(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *_):
         pass

@@ -78,7 +78,7 @@ export class Model {
   /**
    * Takes samples of each channel, of any one length, and gives the frames that they complete, one
    * after the other, each with a number for each of `info.columns`. Frames are the same however a
-   * sound is cut. Throws RangeError for other channels.
+   * sound is cut. Throws RangeError for other channels, TypeError for arrays of integers.
    */
   process(channels: readonly Float32Array[]): Float32Array;
   /**
@@ -94,15 +94,25 @@ export class Model {
   load(state: Uint8Array): void;
 }
 
+/** What is known of the sound since the frames before. */
+export interface Sound {
+  /** How many samples of a channel in a row were exactly 0: a microphone that gives 0.5 s is off. */
+  zeros: number;
+  /** How many samples followed one at the same end of range of a converter: they were louder. */
+  clipped: number;
+}
+
 /**
- * A node that measures the sound it is given; it has no output that sounds. The sampling rate of
- * the context has to be that of the model.
+ * A node that measures the sound it is given; it has no output that sounds. What gives no sound, or
+ * is not connected yet, is silence. Of one channel, a model of more hears the same in all.
+ * Throws RangeError for a gain that is none, and for a context of another sampling rate than the
+ * model's.
  *
  * node.port takes { gain }, { reset: true }, { load: state } and { save: true }, which it answers by
- * { state }.
+ * { state }, and what it refuses by { error }.
  */
 export function meter(
   context: BaseAudioContext,
   module: WebAssembly.Module,
-  options?: { gain?: number; onframes?: (frames: Float32Array) => void },
+  options?: { gain?: number; onframes?: (frames: Float32Array, sound: Sound) => void },
 ): Promise<AudioWorkletNode>;

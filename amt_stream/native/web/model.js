@@ -11,6 +11,7 @@ const STATES = ["green", "amber", "red", "unknown", "uncalibrated"];
 const VERDICTS = ["kept", "exceeded", "not known"];
 const LIMIT = 8 * (12 + 27), RULES = 40, RESULT = 48; // bytes of amt_limit and its like
 const CLIPPED = 1, UNCALIBRATED = 2, UNHEARD = 4;
+const KINDS = ["Float32Array", "Float64Array"];
 const ALIGNMENT = 64, PAGE = 65536, OTHER = -2;
 const up = (n) => Math.ceil(n / ALIGNMENT) * ALIGNMENT;
 
@@ -18,8 +19,9 @@ export class Model {
   #c; #at; #end; #places; #pointers; #used; #frames; #room; #state; #gain = 1;
   #forgotten = 0; // invalid samples of sound that was reset or replaced by a state
 
-  constructor(module) {
-    this.#c = new WebAssembly.Instance(module, {}).exports;
+  constructor(module, instance = new WebAssembly.Instance(module, {})) {
+    this.#c = instance.exports;
+    if (!this.#c.amt_about) throw new TypeError("the module is not a model of amt-stream");
     this.#c._initialize?.();
     this.info = this.#info();
     const { channels, columns, block, frames_per_block, bytes, state_bytes } = this.info;
@@ -49,6 +51,11 @@ export class Model {
     const n = channels[0]?.length;
     if (channels.length !== this.info.channels || channels.some((one) => one.length !== n)) {
       throw new RangeError(`${channels.length} channels: give ${this.info.channels} of one length`);
+    }
+    for (const { [Symbol.toStringTag]: kind } of channels) {
+      if (!KINDS.includes(kind)) {
+        throw new TypeError(`a channel is of ${kind ?? "another type"}: give a Float32Array`);
+      }
     }
     const parts = [];
     for (let from = 0; from < n; from += MOST) {
