@@ -53,8 +53,8 @@ const wrong = state.slice(), foreign = state.slice();
 wrong[100] ^= 1;
 foreign[8] ^= 1;
 const calls = [() => model.process(two), () => model.process([]),
-  () => model.process([new Int16Array(3)]), () => model.process([[0, 0, 0]]), () => new Model(other),
-  () => { model.gain = 0; },
+  () => model.process([new Int16Array(3)]), () => model.process([[0, 0, 0]]),
+  () => new Model(other), () => { model.gain = 0; },
   () => model.load(wrong), () => model.load(foreign), () => model.load(state.slice(1))];
 for (const call of calls) {
   try { call(); console.log("accepted"); } catch (error) { console.log(error.message); }
