@@ -95,45 +95,40 @@ def plan_description(plan: HostPlan) -> str:
     return json.dumps(about, indent=1) + "\n"
 
 
-LEVEL_END, VALUE_END = 200.0, 1e9
-"""Ends of range of what a plug-in shows, as plugin.h has them."""
-
-
 def lv2_manifest(plan: HostPlan) -> str:
     """What an LV2 host reads of the plug-in: the manifest of a bundle with MODEL.so."""
-    uri = f"urn:amt-stream:{plan.model}-{plan.channels}-{plan.fs}"
-    ports = [
-        _lv2_port(
-            f"{way}_{k + 1}",
-            f"{way}_{k + 1}",
-            f"a lv2:{way.capitalize()}putPort, lv2:AudioPort",
-            *_lv2_group(uri, way, k, plan.channels),
-        )
-        for way in ("in", "out")
-        for k in range(plan.channels)
-    ]
-    gain = "lv2:default 1.0", "lv2:minimum 0.0001", "lv2:maximum 10000.0", _LOGARITHMIC
-    name = f"{plan.input_unit} for full scale"
-    ports.append(_lv2_port("gain", name, "a lv2:InputPort, lv2:ControlPort", *gain))
+    uri, stereo = f"urn:amt-stream:{plan.model}-{plan.channels}-{plan.fs}", plan.channels == 2
+    sides = (
+        ("; lv2:designation pg:left", "; lv2:designation pg:right")
+        if stereo
+        else [""] * plan.channels
+    )
+    ports, groups = [], ""
+    for way in ("In", "Out"):
+        # GStreamer takes channels only as a group.
+        group, kind = f"{uri}#{way.lower()}", "Stereo" if stereo else "Discrete"
+        groups += f'<{group}> a pg:{kind}Group, pg:{way}putGroup; lv2:symbol "{way.lower()}" .\n'
+        for k in range(plan.channels):
+            about = f"lv2:{way}putPort, lv2:AudioPort; pg:group <{group}>{sides[k]}"
+            ports.append((about, f"{way.lower()}_{k + 1}", ""))
+    ends = "lv2:minimum {:.4f}; lv2:maximum {:.1f}"
+    gain = f"lv2:default 1.0; {ends.format(1e-4, 1e4)}; lv2:portProperty pprop:logarithmic"
+    ports.append(
+        (f"lv2:InputPort, lv2:ControlPort; {gain}", "gain", f" in {plan.input_unit} for full scale")
+    )
     for name, unit in (*((one.name, one.unit) for one in plan.columns), ("invalid", "samples")):
-        level = unit.startswith(("d", "L"))
-        least, most = (-LEVEL_END, LEVEL_END) if level else (0.0, VALUE_END)
-        ends = f"lv2:minimum {least:.1f}", f"lv2:maximum {most:.1f}"
-        ports.append(
-            _lv2_port(name, f"{name} in {unit}", "a lv2:OutputPort, lv2:ControlPort", *ends)
-        )
-    listed = " ,\n        ".join(f"[ {port}; lv2:index {k} ]" for k, port in enumerate(ports))
-    kind = "StereoGroup" if plan.channels == 2 else "DiscreteGroup"
-    groups = [
-        f'<{uri}#{way}> a pg:{kind}, pg:{way.capitalize()}putGroup ; lv2:symbol "{way}" .\n'
-        for way in ("in", "out")
-    ]
+        of = ends.format(*((-200, 200) if unit[0] in "dL" else (0, 1e9)))  # as in plugin.h
+        ports.append((f"lv2:OutputPort, lv2:ControlPort; {of}", name, f" in {unit}"))
+    listed = " ,\n        ".join(
+        f'[ a {about}; lv2:index {k}; lv2:symbol "{name}"; lv2:name "{name}{more}" ]'
+        for k, (about, name, more) in enumerate(ports)
+    )
     return f"""@prefix doap: <http://usefulinc.com/ns/doap#> .
 @prefix lv2: <http://lv2plug.in/ns/lv2core#> .
 @prefix pg: <http://lv2plug.in/ns/ext/port-groups#> .
 @prefix pprop: <http://lv2plug.in/ns/ext/port-props#> .
 
-{"".join(groups) * (plan.channels > 1)}
+{groups}
 <{uri}>
     a lv2:Plugin , lv2:AnalyserPlugin ;
     lv2:binary <{plan.model}.so> ;
@@ -143,16 +138,3 @@ def lv2_manifest(plan: HostPlan) -> str:
     lv2:port
         {listed} .
 """
-
-
-_LOGARITHMIC = "lv2:portProperty pprop:logarithmic"
-
-
-def _lv2_port(symbol: str, name: str, *about: str) -> str:
-    return "; ".join((*about, f'lv2:symbol "{symbol}"', f'lv2:name "{name}"'))
-
-
-def _lv2_group(uri: str, way: str, channel: int, channels: int) -> list[str]:
-    """What makes a port one of several channels, which GStreamer takes in no other way."""
-    place = [f"lv2:designation pg:{('left', 'right')[channel]}"] if channels == 2 else []
-    return [f"pg:group <{uri}#{way}>", *place] if channels > 1 else []
