@@ -9,6 +9,7 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 from amt_monitor.base.theme import theme
 from amt_monitor.panes.distribution_pane import DistributionPane, percentiles_of
 from amt_monitor.panes.ears_pane import EarsPane, inhibited_text
+from amt_monitor.panes.reading_pane import pane_of
 from amt_monitor.panes.spectrum_pane import SpectrumPane
 from amt_monitor.panes.waterfall_pane import COLUMN_S, COLUMNS, WaterfallPane
 from amt_monitor.plot.image_layers import color_table
@@ -175,6 +176,25 @@ def test_equal_ears_lose_a_quarter_each(qtbot, open_window, model):
 
     # While the loudness still rises, texts, which change less often than bars, stay behind.
     qtbot.waitUntil(settled, timeout=10000)
+
+
+def test_no_bar_is_left_where_a_microphone_is_silent(shown, model):
+    """The numbers beside the bars are dashes."""
+    sound = SignalSource([Tone(1000.0, level_db=60.0)], duration=0.5, paced=False)
+    with Engine(sound, model) as engine:
+        assert engine.wait(60)
+    view = ViewState.at(engine, None)
+    levels = {"momentary_lufs": -20.0, "true_peak_dbtp": -3.0}
+    ears, programme = shown(EarsPane()), shown(pane_of("bs1770", levels))
+    bars = *ears.bars, programme.momentary, programme.peak
+    for state in ("running", "silent", "lost"):
+        ears.move(view)
+        ears.read(view)
+        programme.show_readings(levels)
+        for pane in (ears, programme):
+            pane.show_status(replace(view, held=[state]))
+        assert [bar.level > bar.scale.low for bar in bars] == [state == "running"] * 4
+    assert ears.texts() == ("---", "---", "")
 
 
 def test_ears_of_a_model_that_rests_are_not_known(shown, model):
