@@ -7,7 +7,7 @@ from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor.panes.modulation_panes import LONGEST, StrongestModulationPane
 from amt_stream.dsp.models import ModulationSpectrum
-from amt_stream.engine import Engine, SignalSource, Tone, am_tone_source
+from amt_stream.engine import Engine, FaultSource, SignalSource, Tone, am_tone_source
 from amt_stream.meters.calibration import UNCALIBRATED
 from tests.apps.expose import expose
 
@@ -55,6 +55,17 @@ def test_a_tone_modulated_at_4_hz_lights_its_cell_within_a_second(
         text(window, "strongest_where"),
         text(window, "strongest_about"),
     )
+
+
+def test_nothing_is_left_of_a_microphone_that_is_silent(qtbot, open_window, king):
+    source = FaultSource(am_tone_source(FS), [("mute", 2.0, 3600.0)])
+    window = open_window(lambda device: Engine(source, king))
+    qtbot.waitUntil(lambda: window.measurement.state == "silent", timeout=15000)
+    qtbot.waitUntil(lambda: text(window, "strongest_where") == "---", timeout=5000)
+    for pane in maps(window):
+        assert np.isnan(pane.level_db).all()
+        assert pane.level_db.size
+        assert pane.frame.around is None
 
 
 def test_axes_are_in_hertz(open_window, am_engine):
