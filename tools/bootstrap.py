@@ -43,10 +43,7 @@ WINDOW = (
     "libxkbcommon0=xkbcommon libxkbcommon-x11-0=xkbcommon-x11 libxcb-cursor0=xcb-cursor "
     "libxcb-icccm4=xcb-icccm libxcb-keysyms1=xcb-keysyms libxcb-shape0=xcb-shape"
 )
-TEST_PEERS = (
-    "xvfb=Xvfb chromium=chromium nodejs=node mosquitto=systemd/system/mosquitto.service "
-    "ffmpeg=ffmpeg"
-)
+TEST_PEERS = "xvfb=Xvfb chromium=chromium nodejs=node ffmpeg=ffmpeg mosquitto=*/*/mosquitto.service"
 ONE_AT_A_TIME = Lock()
 TEST_TOOLS = (
     "pulseaudio=pulseaudio pulseaudio-utils=pactl alsa-utils=amixer "
@@ -55,8 +52,7 @@ TEST_TOOLS = (
 )
 SOAK_TOOLS = (
     "wine=wine wine64=wine/wine64 jalv=jalv jackd2=jackd gstreamer1.0-tools=gst-launch-1.0 "
-    "gstreamer1.0-plugins-base=gstreamer-1.0/libgstrawparse.so "
-    "gstreamer1.0-plugins-bad=gstreamer-1.0/libgstlv2.so"
+    "gstreamer1.0-plugins-base=*/libgstrawparse.so gstreamer1.0-plugins-bad=*/libgstlv2.so"
 )
 
 

@@ -79,5 +79,5 @@ _TAKEN = {
 
 
 def limit_codes() -> dict[str, KernelCode]:
-    """The functions by name; a program may call its model as amt.h does, `zwicker_limit_begin`."""
+    """The functions by name; those of amt.h may have the names that begin with the model's."""
     return {name: KernelCode(*code_of(*of)) for name, of in _TAKEN.items()}
