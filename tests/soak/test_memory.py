@@ -90,6 +90,7 @@ def outputs_one_by_one(monkeypatch):
     monkeypatch.setattr(fused, "TOGETHER", 0)
 
 
+@pytest.mark.cases(12)
 @pytest.mark.usefixtures("outputs_one_by_one")
 @pytest.mark.parametrize("name", STAGES)
 def test_a_second(name):
