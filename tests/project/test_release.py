@@ -120,7 +120,9 @@ def test_the_recipe_for_conda_asks_for_what_the_package_does(project):
     recipe = (ROOT / "tools" / "conda" / "recipe.yaml").read_text(encoding="utf-8")
     run = recipe.partition("  run:\n")[2].partition("\n\n")[0]
     wanted = [*project["dependencies"], *project["optional-dependencies"]["app-pyside"]]
-    split = [re.match(r"([\w-]+)(>=[\d.]+(,<[\d.]+)?)$", one) for one in wanted if ";" not in one]
+    split = [
+        re.match(r"([\w-]+)(>=[\d.]+(,(?:<|!=)[\d.]+)?)$", one) for one in wanted if ";" not in one
+    ]
     asked = [f"{CONDA.get(one[1], one[1])} {one[2]}" for one in split]
     assert re.findall(r"- (?!python >)(.+)", run) == asked
     assert f'version: "{amt_stream.__version__}"' in recipe
