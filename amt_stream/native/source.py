@@ -117,9 +117,7 @@ def lv2_manifest(plan: HostPlan) -> str:
         (f"lv2:InputPort, lv2:ControlPort; {gain}", "gain", f" in {plan.input_unit} for full scale")
     )
     for name, unit in (*((one.name, one.unit) for one in plan.columns), ("invalid", "samples")):
-        of = ends.format(
-            *((-200, 200) if unit.startswith(("d", "L")) else (0, 1e9))
-        )  # as in plugin.h
+        of = ends.format(*((-200, 200) if unit[:1] in ("d", "L") else (0, 1e9)))  # as in plugin.h
         ports.append((f"lv2:OutputPort, lv2:ControlPort; {of}", name, f" in {unit}"))
     listed = " ,\n        ".join(
         f'[ a {about}; lv2:index {k}; lv2:symbol "{name}"; lv2:name "{name}{more}" ]'
