@@ -152,12 +152,8 @@ def test_one_channel_alone_is_never_dead():
     assert device.told == []
 
 
-@pytest.mark.parametrize("burst", [480, 777, 4800])
-@pytest.mark.parametrize("kind", ["device", "playback"])
-def test_a_microphone_that_dies_beside_one_that_lives_is_missing(
-    scripted, power_meter, burst, kind
-):
-    """After half a second of zeros, which are sound of what the computer plays."""
+def dying(burst):
+    """Noise of two channels, of which one gives zeros for a second, in bursts."""
     sound = noise(3 * FS)
     sound[FS : 2 * FS + 100, 1] = 0.0
 
@@ -165,7 +161,16 @@ def test_a_microphone_that_dies_beside_one_that_lives_is_missing(
         for at in range(0, len(sound), burst):
             deliver(sound[at : at + burst])
 
-    source = scripted(script, live=False)
+    return script
+
+
+@pytest.mark.parametrize("burst", [480, 777, 4800])
+@pytest.mark.parametrize("kind", ["device", "playback"])
+def test_a_microphone_that_dies_beside_one_that_lives_is_missing(
+    scripted, power_meter, burst, kind
+):
+    """After half a second of zeros, which are sound of what the computer plays."""
+    source = scripted(dying(burst), live=False)
     source.description = replace(SourceDescription.of_device(2), kind=kind)
     each = [Microphone((1,), "door"), Microphone((2,), "yard")]
     with Engine(source, power_meter(), microphones=each, ladder=()) as engine:
@@ -183,14 +188,7 @@ def test_a_microphone_that_dies_beside_one_that_lives_is_missing(
 @pytest.mark.parametrize("burst", [480, 777, 48000])
 def test_an_ear_that_dies_is_not_measured(scripted, burst):
     """Its levels would fall, and its limits stay green. A programme may have a silent channel."""
-    sound = noise(3 * FS)
-    sound[FS : 2 * FS + 100, 1] = 0.0
-
-    def script(deliver):
-        for at in range(0, len(sound), burst):
-            deliver(sound[at : at + burst])
-
-    source = scripted(script, live=False)
+    source = scripted(dying(burst), live=False)
     source.description = SourceDescription.of_device(2)
     models = {"loudness": BS1770(FS, 2), "spl": SoundLevel(FS)}
     with Engine(source, models, calibration=Calibration(94.0), ladder=()) as engine:
