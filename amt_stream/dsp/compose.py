@@ -283,8 +283,10 @@ class Chain(_Compound):
         parts, after = parted(state), dict(state)
         ratio, latency = Fraction(1), Fraction(0)
         for name, stage in self.stages().items():
-            part = stage.ending(parts.get(name, {}), int((samples + latency) * ratio))
-            after |= prefixed(name, part)
+            # In whole numbers, as the length of an exported program may be a symbol.
+            whole, shift = latency.denominator, latency.numerator
+            before = (samples * whole + shift) * ratio.numerator // (whole * ratio.denominator)
+            after |= prefixed(name, stage.ending(parts.get(name, {}), before))
             latency += stage.latency / ratio
             ratio *= stage.ratio
         return after

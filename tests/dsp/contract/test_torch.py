@@ -228,6 +228,11 @@ def test_what_torch_promises_holds(promise, name):
     PROMISES[promise](name)
 
 
+def test_a_chain_is_exported_for_sounds_of_any_length():
+    """The length is a symbol then, which knows no fractions."""
+    exports("Chain")
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.filterwarnings("ignore:Torchinductor does not support code generation for complex")
