@@ -49,7 +49,6 @@ class ZeroGate:
         self._fell_silent, self._sounds_again, self._dead = fell_silent, sounds_again, dead
         self._held = self._flags = self._run = 0
         self._zeros_of = np.zeros(channels, np.int64)
-        self._dead_channels = np.zeros(channels, np.bool_)
 
     @property
     def holds_s(self) -> float:
@@ -123,7 +122,8 @@ class ZeroGate:
         self._deliver(sound, lost, flags)
 
     def _look_for_dead(self, sound: Block) -> None:
+        before = self._zeros_of > self._longest
         self._zeros_of = np.where(sound.any(axis=0), 0, self._zeros_of + len(sound))
-        before, self._dead_channels = self._dead_channels, self._zeros_of > self._longest
-        if (self._dead_channels > before).any():
-            self._dead(np.flatnonzero(self._dead_channels).tolist())
+        dead = self._zeros_of > self._longest
+        if (dead > before).any():
+            self._dead(np.flatnonzero(dead).tolist())
