@@ -12,7 +12,7 @@ TOPS = ("amt_stream", "apps")
 FILES = sorted(path for top in TOPS for path in (ROOT / top).rglob("*.py"))
 LINES = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in FILES}
 
-MOST_LINES, MOST_FILES = 112_794, 739
+MOST_LINES, MOST_FILES = 112_792, 739
 """Of the whole product. These only go down."""
 
 LINES_OF_ROOM, FILES_OF_FOLDER, LINES_OF_FILE = 14_000, 25, 500

@@ -148,8 +148,9 @@ class StipaPane(ReadingPane):
         self.plot.rest(bool(silence(view.held)))
         if (view.values.get("sti_valid") or 0) != 1:
             self.doubt(True, view.reading_status(self.model).uncalibrated)
-        if is_away(view.held):
-            self.draw({})
+
+    def lose(self) -> None:
+        self.draw({})
 
 
 def _plot_of_bars(bars: BarLayer, bands_hz: Sequence[float], steps: Sequence[float]) -> Plot:

@@ -8,7 +8,6 @@ from amt_monitor.panes.spectrum_pane import CAM_HIGH, CAM_LOW
 from amt_monitor.plot.history_traces import ticks_of, top_of
 from amt_monitor.plot.level_bar import LevelBar, LevelBarScale
 from amt_stream.meters.rows.words import NO_READING
-from amt_stream.meters.state_signs import is_away
 from amt_stream.views.view_state import ViewState
 
 QUIETEST_SONE = 0.01
@@ -54,13 +53,11 @@ class EarsPane(Pane):
         text = f"together {both:.2f} sone, {inhibited_text(both, alone)}"
         self.sum.setText("" if np.isnan(both) else text)
 
-    def show_status(self, view: ViewState) -> None:
-        super().show_status(view)
-        if is_away(view.held):
-            for bar in self.bars:
-                bar.set_level(0.0)
-                bar.set_text(NO_READING, False)
-            self.sum.setText("")
+    def lose(self) -> None:
+        for bar in self.bars:
+            bar.set_level(0.0)
+            bar.set_text(NO_READING, False)
+        self.sum.setText("")
 
     def texts(self) -> tuple[str, ...]:
         return (*(bar.text for bar in self.bars), self.sum.text())

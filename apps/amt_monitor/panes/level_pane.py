@@ -6,7 +6,6 @@ from amt_monitor.base.theme import axis_size, hatching, set_font, theme
 from amt_monitor.panes.pane import Pane
 from amt_stream.meters.frames import Fault
 from amt_stream.meters.rows.limit_words import silence
-from amt_stream.meters.state_signs import is_away
 from amt_stream.views.level_ballistics import SILENCE_DB, LevelBallistics
 from amt_stream.views.view_state import ViewState
 
@@ -210,6 +209,8 @@ class LevelPane(Pane):
         for ear in self.meters.ears:
             ear.clear()
 
+    lose = restart
+
     def texts(self) -> tuple[str, ...]:
         return tuple(ear.text for ear in self.meters.ears)
 
@@ -217,6 +218,4 @@ class LevelPane(Pane):
         super().show_status(view)
         uncalibrated = view.heard is not None and not view.heard.calibrated
         self.about.setText("dB, uncalibrated" if uncalibrated else "dB SPL")
-        if is_away(view.held):
-            self.restart()
         self.meters.rest(bool(silence(view.held)))

@@ -219,10 +219,8 @@ class ProgrammePane(ReadingPane):
         limit = f"limit {PEAK_LIMIT_DBTP:g} dBTP"
         self.peak.set_text(f"over the {limit}" if self._over else limit, False)
 
-    def show_status(self, view: "ViewState") -> None:
-        super().show_status(view)
-        if is_away(view.held):
-            self.draw({})
+    def lose(self) -> None:
+        self.draw({})
 
     def doubt(self, grey: bool, uncalibrated: bool) -> None:
         super().doubt(grey, uncalibrated)

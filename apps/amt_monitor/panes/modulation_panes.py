@@ -18,7 +18,6 @@ from amt_monitor.plot.image_layers import FrameLayer, ImageLayer
 from amt_monitor.plot.plot import Plot, PlotAxis
 from amt_stream.meters.names import SIDES
 from amt_stream.meters.rows import NO_READING, RANGE_DB, Strongest, below_db, hz_text, strongest
-from amt_stream.meters.state_signs import is_away
 from amt_stream.views.view_state import ViewState
 
 HZ_TICKS = (100, 200, 500, 1000, 2000, 5000, 10000)
@@ -124,9 +123,10 @@ class StrongestModulationPane(Pane):
         super().show_status(view)
         status = view.reading_status()
         self.doubt(status.grey, status.uncalibrated)
-        if is_away(view.held):
-            self.where.setText(NO_READING)
-            self.below.setText("")
+
+    def lose(self) -> None:
+        self.where.setText(NO_READING)
+        self.below.setText("")
 
     def texts(self) -> tuple[str, ...]:
         return self.where.text(), self.below.text()
@@ -162,11 +162,9 @@ class ModulationMapsPane(Pane):
             framed = (cell.band, cell.modulation) if cell and ear in cell.ears else None
             pane.draw(level[ear], framed)
 
-    def show_status(self, view: ViewState) -> None:
-        super().show_status(view)
-        if is_away(view.held):
-            for pane in self.maps:
-                pane.clear()
+    def lose(self) -> None:
+        for pane in self.maps:
+            pane.clear()
 
 
 def _bands(model: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -18,7 +18,6 @@ from amt_stream.meters.accumulators.spectrum import strongest_line
 from amt_stream.meters.catalog import Entry
 from amt_stream.meters.rows import reading_text
 from amt_stream.meters.rows.limit_words import silence
-from amt_stream.meters.state_signs import is_away
 from amt_stream.views.peak_hold import PeakHold
 from amt_stream.views.reading_cell import ReadingCell
 
@@ -132,11 +131,12 @@ class NarrowBandPane(ReadingPane):
         super().show_status(view)
         self._held.stand_still("frozen" in view.held)
         self.plot.rest(bool(silence(view.held)))
-        if is_away(view.held):
-            self._time_s = -np.inf
-            self.strongest.set(())
-            for curve in self.curves:
-                curve.clear()
+
+    def lose(self) -> None:
+        self._time_s = -np.inf
+        self.strongest.set(())
+        for curve in self.curves:
+            curve.clear()
 
     def restart(self) -> None:
         self._held.clear()

@@ -7,6 +7,7 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.base.theme import set_font, tint
 from amt_monitor.plot.plot_export import PICTURES, offer
+from amt_stream.meters.state_signs import is_away
 
 if TYPE_CHECKING:
     from amt_stream.engine import Engine
@@ -112,6 +113,11 @@ class Pane(QtWidgets.QWidget):
     def show_status(self, view: "ViewState") -> None:
         """Show how reliable the readings are."""
         self.view = view
+        if is_away(view.held):
+            self.lose()
+
+    def lose(self) -> None:
+        """Clear what shows the sound of now: the microphone is lost or silent."""
 
     def head_of_export(self) -> dict[str, Any]:
         return {} if self.view is None else self.view.header

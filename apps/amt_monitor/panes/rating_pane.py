@@ -21,7 +21,6 @@ from amt_stream.meters.catalog import Entry
 from amt_stream.meters.frames import Frames, impulse_event
 from amt_stream.meters.rows import reading_text
 from amt_stream.meters.rows.limit_words import silence
-from amt_stream.meters.state_signs import is_away
 from amt_stream.views.frame_follower import FrameFollower
 from amt_stream.views.reading_cell import ReadingCell
 
@@ -209,8 +208,10 @@ class RatingPane(ReadingPane):
         super().show_status(view)
         if self.plot is not None:
             self.plot.rest(bool(silence(view.held)))
-            if is_away(view.held):
-                self.plot.forget()
+
+    def lose(self) -> None:
+        if self.plot is not None:
+            self.plot.forget()
 
     def restart(self) -> None:
         self._follower.clear()

@@ -21,7 +21,6 @@ from amt_stream.dsp.design import nominal_midband
 from amt_stream.meters.catalog import entry_of
 from amt_stream.meters.rows.models import band_shares
 from amt_stream.meters.rows.readings import fully_heard
-from amt_stream.meters.state_signs import is_away
 from amt_stream.sessions import SessionError
 from amt_stream.sessions.events import keeper_in
 from amt_stream.views.frame_follower import FrameFollower
@@ -163,9 +162,8 @@ class SharesPane(Pane):
             self.shares = {name: v for name, v in found.items() if v is not None}
             self._draw()
 
-    def show_status(self, view: "ViewState") -> None:
-        super().show_status(view)
-        if is_away(view.held) and self.shares:
+    def lose(self) -> None:
+        if self.shares:
             self.shares = {}
             self._draw()
 

@@ -16,7 +16,6 @@ from amt_monitor.plot.history_traces import ticks_of, top_of
 from amt_monitor.plot.plot import SIDES, Plot, PlotAxis, sides_text
 from amt_stream.dsp.scales import hz_to_erb_number
 from amt_stream.meters.rows.limit_words import silence
-from amt_stream.meters.state_signs import is_away
 from amt_stream.views.peak_hold import PeakHold
 from amt_stream.views.view_state import specific_in
 
@@ -110,11 +109,12 @@ class SpectrumPane(Pane):
         self.plot.set_unit(UNIT, view.reading_status().uncalibrated)
         self._held.stand_still("frozen" in view.held)
         self.plot.rest(bool(silence(view.held)))
-        if is_away(view.held):
-            self._shown = None
-            for curve, filled in zip(self.curves, self.filled, strict=True):
-                curve.clear()
-                filled.clear()
+
+    def lose(self) -> None:
+        self._shown = None
+        for curve, filled in zip(self.curves, self.filled, strict=True):
+            curve.clear()
+            filled.clear()
 
     def restart(self) -> None:
         self._held.clear()
